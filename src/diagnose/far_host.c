@@ -55,7 +55,7 @@ static const struct descriptor *socket_of(const struct describer *d, const struc
 }
 
 /* Its connection to this machine itself, as it was looked at last, to which nobody has answered: what is sent is dropped on the way, for where nobody
- * listens that is said at once, and a listener's full queue is told of that one. */
+ * listens that is said at once, and a full queue is the listener's doing. */
 static const struct descriptor *dropped_here(const struct describer *d, const struct wait *w)
 {
 	uint32_t pid = scene_pid(d->scene, w->thread);

@@ -288,11 +288,11 @@ uint64_t own_ends_asked_ns(const struct scene *scene, const struct ends *ends, c
 	struct row row = ends_role(ends, object) == END_CLIENT ? ends_of_object(ends, object) : (struct row){ 0 };
 	uint32_t pid = scene_pid(scene, w->thread);
 
-	for (uint32_t i = row.count; i-- > 0; )
-		if (ends_at(ends, row, i)->pid == pid && ends_at(ends, row, i)->time >= scene->episodes[w->episode].start_ns) {
-			const struct descriptor *d = ends_at(ends, row, i);
+	for (uint32_t i = row.count; i-- > 0; ) {
+		const struct descriptor *d = ends_at(ends, row, i);
 
+		if (d->pid == pid && d->time >= scene->episodes[w->episode].start_ns)
 			return d->at.access & DESCRIPTOR_SPOKE_LAST || d->at.state == TCP_SYN_SENT ? d->at.spoke_ns : 0;
-		}
+	}
 	return 0;
 }

@@ -122,7 +122,7 @@ void ask_told_last(struct question *q);
 void ask_behind_server(struct question *q);
 /* Who of the process at the other end is meant, see suspects_mates.c: `process` itself, another thread of it, where it waits for this one
  * already (*ret_mate), or 0 where that is not known. */
-uint32_t suspects_meant(const struct question *q, uint32_t process, bool *ret_mate);
+uint32_t suspects_meant(struct question *q, uint32_t process, bool *ret_mate);
 /* The loop listens to who waits for it: to hear what that one asks next. */
 bool suspects_heard_anyway(const struct question *q, uint32_t process);
 /* Of those that have both ends of a pipe: what this one started has one of the tokens that lie there. */

@@ -298,7 +298,8 @@ void suspect_ends_of(struct question *q, uint64_t object)
 	if (rests_in_pool(q, oldest[0]) || (oldest[0] && is_asked_relay(q) && suspects_reads_from_us(q, oldest[0])))
 		return;
 	kept = keeps_what_it_gets(q, oldest[0]);
-	if (suspect_thread(q, oldest[0], LINK_PEER, kept ? limit(q, LIMIT_kept_guess) : mate ? limit(q, LIMIT_meant_guess) : weight_of(q), q->wait->begin_event))
+	if (suspect_thread(q, oldest[0], LINK_PEER, kept ? limit(q, LIMIT_kept_guess) : mate ? limit(q, LIMIT_meant_guess) : weight_of(q),
+			   q->wait->begin_event))
 		q->suspects->items[q->suspects->length - 1].hops[0].final = kept;
 }
 

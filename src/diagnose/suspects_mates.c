@@ -56,7 +56,17 @@ static bool awaits_this(const struct question *q, uint32_t thread)
 	return writes > 0;
 }
 
-uint32_t suspects_meant(const struct question *q, uint32_t process, bool *ret_mate)
+static void drop_thread(struct question *q, uint32_t thread)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < q->suspects->length; i++)
+		if (suspects_thread(&q->suspects->items[i]) != thread)
+			q->suspects->items[kept++] = q->suspects->items[i];
+	q->suspects->length = kept;
+}
+
+uint32_t suspects_meant(struct question *q, uint32_t process, bool *ret_mate)
 {
 	uint32_t found = 0;
 
@@ -71,6 +81,8 @@ uint32_t suspects_meant(const struct question *q, uint32_t process, bool *ret_ma
 		found = i;
 	}
 	*ret_mate = found != 0;
+	if (found)
+		drop_thread(q, process);
 	return found ? found : process;
 }
 

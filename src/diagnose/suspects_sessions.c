@@ -139,9 +139,9 @@ static bool awaits_answer(const struct question *q, const struct descriptor *ser
 
 		SCENE_EACH_MATE(q->scene, process, k) {
 			const struct wait *w = stands_in(q, k);
-			uint64_t object = !w || w->idle ? 0 : w->kind == WAIT_KIND_read ? w->object : w->kind == WAIT_KIND_poll && w->argument == 1 ? w->detail : 0;
+			uint64_t object = w && w->kind == WAIT_KIND_read ? w->object : w && w->kind == WAIT_KIND_poll && w->argument == 1 ? w->detail : 0;
 
-			if (object == d->at.object && !is_waiting(q, k))
+			if (object == d->at.object && !w->idle && !is_waiting(q, k))
 				return true;
 		}
 	}
