@@ -90,6 +90,14 @@ static void suspect_server(struct question *q, struct row row, uint32_t process,
 	suspect_thread(q, thread ? thread : process, link, weight, evidence);
 }
 
+/* Or earlier, where the connection tells when something went over it last, which its process sent. */
+static uint64_t asked_by_then(const struct question *q, const struct descriptor *d, uint64_t since_ns)
+{
+	uint64_t before = limit_of(q->scene, LIMIT_serving_before_ns), asked = d->at.access & DESCRIPTOR_SPOKE_LAST ? d->at.spoke_ns : 0;
+
+	return rule_holds(q->scene, RULE_asked_by_then) && asked > before && asked - before < since_ns ? asked - before : since_ns;
+}
+
 /* Who has the other end of a connection, asked at `since_ns` or later; where nobody has it, who
  * listens and has not accepted it. */
 static void suspect_far_end(struct question *q, const struct descriptor *d, uint64_t since_ns)
@@ -99,6 +107,8 @@ static void suspect_far_end(struct question *q, const struct descriptor *d, uint
 	const struct descriptor *listener;
 	struct row far = ends_far(ends, d);
 	uint32_t own = 0;
+
+	since_ns = asked_by_then(q, d, since_ns);
 
 	/* both ends of a message queue are one */
 	while (d->at.kind == OBJECT_KIND_queue && own < far.count && ends_at(ends, far, own)->pid == d->pid)

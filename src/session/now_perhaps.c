@@ -103,6 +103,11 @@ static bool awaited_tells(const struct scene *scene, const struct diagnosis *d, 
 
 	if (!w || w->idle || !stands(scene, keeper, from_ns) || scene_descends_from(scene, d->victim.thread, scene_pid(scene, keeper)))
 		return false;
+	/* as in a build, of which one part waits until another is done */
+	for (size_t i = 1; i < d->path_count; i++)
+		if (!scene_same_process(scene, d->path[i].actor.thread, d->victim.thread) &&
+		    scene_descends_from(scene, d->victim.thread, d->path[i].actor.pid))
+			return false;
 	if (w->kind == WAIT_KIND_accept || w->kind == WAIT_KIND_signal || (wait_is_loop_rest(w) && !w->timeout_ns))
 		return false;
 	if (object_kind(object) == OBJECT_KIND_tty || object_kind(object) == OBJECT_KIND_inotify)
