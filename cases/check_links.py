@@ -197,6 +197,10 @@ def serves(check, waiter, other, event, words):
     return '' if event['type'] in ('fuse_send', 'fuse_asked', 'switch', 'waiting') else f'event {event["number"]} is no request'
 
 
+def serves_disk(check, waiter, other, event, words):
+    return '' if any(w.kind == 'block_io' for w in waiter.waits) else f'{waiter.tid} does not wait for a disk'
+
+
 def supervises(check, waiter, other, event, words):
     """It has the filter's other end open."""
     held = {w.fields.get('object') for w in waiter.waits if w.kind == 'supervised'}
@@ -381,6 +385,7 @@ LINKS = {
     'had the lock when the one that waits was forked off, whose copy of it nobody can give back': (inherited, False),
     'has the pipe open still that it had from one that has ended': (keeps_open, False),
     'serves the file system': (serves, True),
+    "serves the file system on which a loop device's file lies": (serves_disk, False),
     'is the one that is to let it go on': (supervises, True),
     'waits at the same place until this gives up, as if each had what the other needs': (lockstep, False),
     'is the one that most likely changes what it looks at': (most_likely, False),

@@ -89,6 +89,7 @@ static double class_cost(const struct scene *scene, enum walk_link link)
 		return hundredths(scene, LIMIT_link_compared);
 	case LINK_KILLED:
 	case LINK_ENDED_KIN:
+	case LINK_BACKING:
 	case LINK_ENDED_TAKER:
 	case LINK_CLOSED_BUT:
 	case LINK_BEGAN_LAST:

@@ -103,6 +103,7 @@ void suspect_ends_of(struct question *q, uint64_t object);
 void ask_served_alone(struct question *q);
 void ask_upstream(struct question *q);
 void ask_fuse(struct question *q);
+void ask_loop_device(struct question *q);
 void ask_supervisor(struct question *q);
 /* See suspects_children.c. */
 void ask_working_child(struct question *q);

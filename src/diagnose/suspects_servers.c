@@ -1,5 +1,10 @@
 /* Who answers in the kernel's place: the server of a file system in user space, the supervisor of a seccomp filter (see suspects.h). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "diagnose/judgement.h"
 #include "diagnose/lock_keeper.h"
+#include "diagnose/owed.h"
 #include "diagnose/question.h"
 #include "diagnose/serving.h"
 #include "diagnose/side.h"
@@ -37,6 +42,35 @@ void ask_fuse(struct question *q)
 					.from_ns = q->from, .to_ns = q->to };
 	at_work = server && q->wait->end == WAIT_END_OPEN ? serving_thread(q->scene, q->inquiry->ends, server, &asked) : 0;
 	suspect_thread(q, at_work ? at_work : server, LINK_SERVER, weight_of(q), mine->number);
+}
+
+/* None of its threads takes the next request: it is stopped, or at work, or kept. */
+static uint32_t server_away(const struct question *q, uint32_t connection)
+{
+	uint64_t object = (uint64_t)OBJECT_KIND_fuse << OBJECT_KIND_SHIFT | connection;
+	struct row ends = ends_of_object(q->inquiry->ends, object);
+	uint32_t pid = ends.count ? ends_at(q->inquiry->ends, ends, 0)->pid : 0, server = pid ? tables_process(q->scene->tables, pid, q->from) : 0;
+
+	return server && !owed_listens(q->scene, q->inquiry->ends, pid, object, q->from) ? server : 0;
+}
+
+/* Whose disk may be a loop device, of which the file lies on a user-space file system. */
+void ask_loop_device(struct question *q)
+{
+	const char *devices = q->scene->trace ? trace_machine(q->scene->trace, "loop_devices") : NULL;
+	uint32_t found = 0;
+
+	if (!devices || q->wait->kind != WAIT_KIND_block_io || q->wait->end != WAIT_END_OPEN ||
+	    q->to - q->episode->start_ns < limit_of(q->scene, LIMIT_wait_ns))
+		return;
+	for (const char *at = devices; (at = strchr(at, '=')); ) {
+		uint32_t server = server_away(q, (uint32_t)strtoul(++at, NULL, 10));
+
+		if (server && found && server != found)
+			return;
+		found = server ? server : found;
+	}
+	suspect_thread(q, found, LINK_BACKING, weight_of(q), q->wait->begin_event);
 }
 
 /* Of a supervisor with several threads the one that is at it. */

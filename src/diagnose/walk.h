@@ -63,6 +63,7 @@ enum walk_link {
 	LINK_CLOSED,      /* as it, all threads of its process wait for nothing but each other */
 	LINK_CLOSED_BUT,  /* the same, but for some that only sleep and look up */
 	LINK_BEGAN_LAST,  /* others of its process come and go; of those that wait as it does this one began behind it, and last */
+	LINK_BACKING,     /* it serves the file system on which a loop device's file lies */
 	LINK_SERVER,      /* it serves the file system */
 	LINK_SUPERVISOR,  /* it is to answer the system call, as a seccomp supervisor */
 	LINK_LOCKSTEP,    /* it waits at the same place, and went on when the other gave up */

@@ -30,6 +30,7 @@ const char *walk_link_words(enum walk_link link)
 	case LINK_CLOSED: return "is of its process, in which all threads wait for nothing but each other, and began to wait last";
 	case LINK_CLOSED_BUT: return "is of its process, in which all threads wait for each other, or only sleep, and began to wait last";
 	case LINK_BEGAN_LAST: return "is of its process, and was the last there to begin a wait without a limit, behind it";
+	case LINK_BACKING: return "serves the file system on which a loop device's file lies";
 	case LINK_SERVER: return "serves the file system";
 	case LINK_SUPERVISOR: return "is the one that is to let it go on";
 	case LINK_LOCKSTEP: return "waits at the same place until this gives up, as if each had what the other needs";

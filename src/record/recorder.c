@@ -91,6 +91,7 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 #include "base/clock.h"
 #include "record/agent.h"
 #include "record/kernel.h"
+#include "record/loop_devices.h"
 #include "record/missed.h"
 #include "record/module_files.h"
 #include "record/probes.h"
@@ -288,6 +289,7 @@ static int emit_machine(struct recorder *recorder, struct err *err)
 		buf_printf(&buf, "kernel_text=%" PRIx64, recorder->kernel_text);
 		buf_char(&buf, 0);
 	}
+	loop_devices_find(&buf);
 	add_file(&buf, "boot_id", "/proc/sys/kernel/random/boot_id");
 	buf_printf(&buf, "recorder_pid=%d", (int)getpid());
 	buf_char(&buf, 0);
