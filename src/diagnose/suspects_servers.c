@@ -61,7 +61,7 @@ void ask_loop_device(struct question *q)
 	uint32_t found = 0;
 
 	if (!devices || q->wait->kind != WAIT_KIND_block_io || q->wait->end != WAIT_END_OPEN ||
-	    q->to - q->episode->start_ns < limit_of(q->scene, LIMIT_wait_ns))
+	    q->to - q->scene->waits[q->episode->first].start_ns < limit_of(q->scene, LIMIT_wait_ns))
 		return;
 	for (const char *at = devices; (at = strchr(at, '=')); ) {
 		uint32_t server = server_away(q, (uint32_t)strtoul(++at, NULL, 10));
