@@ -29,7 +29,7 @@ static bool goes_on_for_others(const struct question *q, uint32_t thread)
 	case WAIT_KIND_epoll:
 		return false;
 	case WAIT_KIND_poll:
-		return w->argument == 1 && object && !own_ends_has_both(q->inquiry->ends, object, pid);
+		return w->argument == 1 && object && object_kind(object) != OBJECT_KIND_eventfd && !own_ends_has_both(q->inquiry->ends, object, pid);
 	case WAIT_KIND_read:
 		return object && !own_ends_has_both(q->inquiry->ends, object, pid) && object_kind(object) != OBJECT_KIND_timerfd &&
 		       object_kind(object) != OBJECT_KIND_signalfd && object_kind(object) != OBJECT_KIND_inotify;
