@@ -218,6 +218,27 @@ static bool listens_to_asker(const struct follower *f, const struct trail *trail
 	       ends_are_two(f->ends, object, listened_to(&f->scene->waits[asks->last])) && !has_spoken(f, trail, w->start_ns);
 }
 
+/* A thread that has just begun, but for a lock that it stood for then, and waits for a word that nobody is known to have, where another of its process
+ * does: it is one of a pool with nothing to do, and an event loop whose own time limit let it go on did not wait for it. */
+static bool begins_in_pool(const struct follower *f, const struct trail *trail, const struct episode *before, const struct episode *e)
+{
+	const struct scene *scene = f->scene;
+	const struct episode *loop = scene_episode(scene, f->trails->items[0].thread, f->until - 1);
+	const struct wait *w = &scene->waits[e->last], *asks = loop ? &scene->waits[loop->last] : NULL;
+
+	if (!asks || (asks->kind != WAIT_KIND_epoll && asks->kind != WAIT_KIND_poll) || asks->end != WAIT_END_TIMEOUT || loop->slices > 1 ||
+	    (before && !wait_has_owner(&scene->waits[before->last])) || w->kind != WAIT_KIND_futex || wait_has_owner(w) ||
+	    !rule_holds(scene, RULE_begins_in_pool) || !scene_same_process(scene, trail->thread, f->trails->items[0].thread))
+		return false;
+	SCENE_EACH_MATE(scene, trail->thread, mate) {
+		const struct episode *its = mate != trail->thread ? scene_episode(scene, mate, f->until - 1) : NULL;
+
+		if (its && scene->waits[its->last].site == w->site)
+			return true;
+	}
+	return false;
+}
+
 /* By a signal, long before the end: that it was killed then is no reason for what was late before. */
 static bool was_killed(const struct follower *f, const struct trail *trail)
 {
@@ -245,8 +266,8 @@ static uint64_t part_end(const struct follower *f, struct trail *trail)
 			trail->end = TRAIL_STOPPED;
 			return e->start_ns;
 		}
-		if ((before ? same_rest(scene, &scene->waits[before->last], w) : begins_at_rest(w)) || awaits_work(w) || waits_to_be_told(f, trail, w) ||
-		    went_to_listen(f, trail, w)) {
+		if ((before ? same_rest(scene, &scene->waits[before->last], w) : begins_at_rest(w)) || begins_in_pool(f, trail, before, e) || awaits_work(w) ||
+		    waits_to_be_told(f, trail, w) || went_to_listen(f, trail, w)) {
 			trail->end = TRAIL_AT_REST;
 			return e->start_ns;
 		}
@@ -529,6 +550,20 @@ static bool gives_turn(const struct scene *scene, const struct wake *k)
 	return its && its->kind == WAIT_KIND_futex && its->hint_kind == HINT_KIND_interpreter_lock && its->hint == k->waker;
 }
 
+/* It opened the FIFO's other end, and the one that had waited for that, with nothing to read yet, waits for what it writes. */
+static bool came_to_fifo(const struct scene *scene, const struct wake *k)
+{
+	const struct span *span = scene_span(scene, k->target, k->time - 1);
+	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span->wait] : NULL, *next;
+
+	if (!its || its->kind != WAIT_KIND_open || its->waker != k->waker || !rule_holds(scene, RULE_came_to_fifo) ||
+	    its + 1 == &scene->waits[scene_waits_end(scene, k->target)])
+		return false;
+	next = its + 1;
+	return next->kind == WAIT_KIND_read && object_kind(next->object) == OBJECT_KIND_fifo &&
+	       (next->end == WAIT_END_OPEN || scene_same_process(scene, next->waker, k->waker));
+}
+
 static void follow_wakes(struct follower *f, uint32_t at, uint64_t from, uint64_t to)
 {
 	uint32_t thread = f->trails->items[at].thread;
@@ -544,7 +579,7 @@ static void follow_wakes(struct follower *f, uint32_t at, uint64_t from, uint64_
 		known = reached(f, k->target);
 		if ((known && at) || waited_for_end(f->scene, k) || wakes_by_answer(f, at, k) || answers_client(f, at, k) ||
 		    answers_fellow(f, at, k) || answers_fuse(f->scene, k) || went_on_inside(f->scene, k) || gives_turn(f->scene, k) ||
-		    tells_creator(f, thread, k))
+		    came_to_fifo(f->scene, k) || tells_creator(f, thread, k))
 			continue;
 		if (known)
 			reach_again(f, at, k->target, k->time, k->number);

@@ -115,6 +115,16 @@ static bool awaits_reply(const struct meaning *m, const struct wait *w)
 	return rule_holds(m->scene, RULE_reply_by_name) && awaits_reply_by_name(m->f.diagnoser->names, m->scene->tables, w);
 }
 
+/* Who let the window server go on had been asked by it as the hang began, as who has what is pasted is, and did something else since than to listen. */
+static bool server_had_asked(struct meaning *m)
+{
+	const struct wait *its = m->count > 2 ? way_wait(m, 2) : NULL;
+
+	return its && rule_holds(m->scene, RULE_owner_is_asked) && !wait_is_loop_rest(its) && !way_rests_at(m, its) &&
+	       !scene_same_process(m->scene, its->thread, way_thread(m, 1)) &&
+	       way_was_asked(m, 1, way_there_before(m->scene, its->thread, m->hang->start_ns));
+}
+
 /* ---- rules ---- */
 
 static bool awaits_person(struct meaning *m)
@@ -131,6 +141,8 @@ static bool awaits_person(struct meaning *m)
 		return false;
 	if (m->count == 1)
 		return hangs_awaits_person(&m->f, w) && way_is_free(m);
+	if (server_had_asked(m))
+		return false;
 	/* nobody sets a limit to his wait for an answer of the window server; without one it may be for that, or for whatever comes */
 	return ends_is_window_server(m->f.ends, scene_pid(m->scene, way_thread(m, 1))) &&
 	       ((w->timeout_ns && hangs_is_window_server(&m->f, hangs_listened_to(w))) || way_is_free(m));
@@ -205,65 +217,6 @@ static bool keeps_resting(const struct meaning *m, const struct wait *w)
 	return since > from;
 }
 
-/* The process that was there as the hang began, of which the thread, or who started it, is. */
-static uint32_t there_before(const struct scene *scene, uint32_t thread, uint64_t from_ns)
-{
-	uint32_t pid = scene_pid(scene, thread);
-
-	for (unsigned i = 0; i < MOST_WAY; i++) {
-		uint32_t first = tables_process(scene->tables, pid, scene->tables->threads[thread].start_ns);
-
-		if (!first || scene->tables->threads[first].start_ns <= from_ns)
-			break;
-		pid = scene->tables->threads[first].parent_pid;
-		thread = first;
-	}
-	return pid;
-}
-
-/* That process had itself turned to the thread's just before: what it is sent then is its answer, and asks it for nothing. */
-static bool is_answered(const struct scene *scene, uint32_t thread, uint32_t pid, uint64_t time)
-{
-	uint64_t slack = limit_of(scene, LIMIT_asked_before_ns);
-	uint32_t first = tables_process(scene->tables, pid, time);
-
-	if (first)
-		SCENE_EACH_MATE(scene, first, mate)
-			for (uint32_t k = scene_wakes_from(scene, mate, time > slack ? time - slack : 0);
-			     k < scene_wakes_end(scene, mate) && scene->wakes[k].time < time; k++)
-				if (scene_same_process(scene, scene->wakes[k].target, thread))
-					return true;
-	return false;
-}
-
-/* One of the thread's process was let go on, or sent something, by one of those on the way as the hang began, and was not but answered. */
-static bool was_asked(const struct meaning *m, unsigned last, uint32_t pid)
-{
-	const struct scene *scene = m->scene;
-	uint64_t slack = limit_of(scene, LIMIT_asked_before_ns), length = m->hang->end_ns - m->hang->start_ns;
-	uint64_t from = m->hang->start_ns > slack ? m->hang->start_ns - slack : 0, to = m->hang->start_ns + slack + part_of(scene, LIMIT_edge, length);
-
-	for (unsigned i = 0; i <= last; i++)
-		SCENE_EACH_MATE(scene, way_thread(m, i), mate) {
-			const struct row *messages = &scene->threads[mate].messages;
-
-			if (scene_pid(scene, mate) == pid)
-				return true;
-			for (uint32_t k = scene_wakes_from(scene, mate, from); k < scene_wakes_end(scene, mate) && scene->wakes[k].time <= to; k++)
-				if (scene_pid(scene, scene->wakes[k].target) == pid && !is_answered(scene, mate, pid, scene->wakes[k].time))
-					return true;
-			for (uint32_t k = scene_messages_from(scene, mate, from); k < messages->count; k++) {
-				const struct message message = scene_message(scene, messages->items[k]);
-
-				if (message.start_ns > to)
-					break;
-				if (message_sent(&message) && message.peer == pid && !is_answered(scene, mate, pid, message.start_ns))
-					return true;
-			}
-		}
-	return false;
-}
-
 /* Who came only then, tells the program to end, or is known to have asked that server, not to be asked by it. */
 static bool comes_from_outside(const struct meaning *m, const struct wait *w, uint32_t next)
 {
@@ -318,7 +271,7 @@ static bool waits_for_news(struct meaning *m)
 		    (!wait_is_loop_rest(w) && (!i || gave_up_asking(m))) ||
 		    !way_rests_at(m, w) || !keeps_resting(m, w))
 			continue;
-		if (comes_from_outside(m, w, next) && way_free_from(m, i + 1) && !was_asked(m, i, there_before(m->scene, next, m->hang->start_ns)))
+		if (comes_from_outside(m, w, next) && way_free_from(m, i + 1) && !way_was_asked(m, i, way_there_before(m->scene, next, m->hang->start_ns)))
 			return true;
 	}
 	return false;
@@ -403,7 +356,7 @@ static bool reads_in_turn(struct meaning *m, const struct wait *its)
 
 	other.thread = its->thread;
 	if ((its->kind != WAIT_KIND_read && (its->kind != WAIT_KIND_poll || its->argument != 1)) || !scene_is_pipe(object) ||
-	    hangs_awaits_answer(&other, its) || (m->count > 2 && was_asked(m, 1, there_before(m->scene, way_thread(m, 2), m->hang->start_ns))))
+	    hangs_awaits_answer(&other, its) || (m->count > 2 && way_was_asked(m, 1, way_there_before(m->scene, way_thread(m, 2), m->hang->start_ns))))
 		return false;
 	if (listened_itself(m, object))
 		return m->end->state != SPAN_STOPPED && way_free_to(m, m->count - 1);
@@ -648,6 +601,39 @@ static enum rule_id look_at_way(const struct finder *f, struct hang *hang)
 	return found;
 }
 
+/* It asked a process that was there long before, whose thread then went to where it is kept, and has no answer since. */
+static bool asked_who_is_kept(struct meaning *m)
+{
+	const struct scene *scene = m->scene;
+	const struct wait *w = m->count > 1 ? way_wait(m, 0) : NULL;
+	uint64_t slack = limit_of(scene, LIMIT_asked_before_ns) + part_of(scene, LIMIT_edge, m->hang->end_ns - m->hang->start_ns);
+	uint32_t next = w ? way_thread(m, 1) : 0, first = next ? tables_process(scene->tables, scene_pid(scene, next), m->hang->start_ns) : 0;
+
+	if (!first || !hangs_listens(w->kind) || scene_same_process(scene, next, w->thread) || first_has_windows(m) || ends_at_person(m) ||
+	    scene->tables->threads[first].start_ns + limit_of(scene, LIMIT_answerer_before_ns) > m->hang->start_ns ||
+	    !way_was_asked(m, 0, scene_pid(scene, next)))
+		return false;
+	for (unsigned i = 1; i < m->count && scene_same_process(scene, way_thread(m, i), next); i++) {
+		const struct wait *its = way_wait(m, i);
+
+		if (its && its->start_ns + slack >= m->hang->start_ns && way_wait_is_kept(m, its))
+			return true;
+	}
+	return false;
+}
+
+static bool is_in_haste(const struct finder *f, const struct hang *hang)
+{
+	struct diagnose_request request;
+	struct investigation v;
+	struct meaning m;
+	struct arena arena;
+	bool found = way_look(&m, f, hang, &v, &request, &arena) && asked_who_is_kept(&m);
+
+	way_done(&m, &v, &arena);
+	return found;
+}
+
 void hangs_mean(const struct finder *f, struct hang *hang)
 {
 	if (hang->meant == RULE_may_rest)
@@ -655,7 +641,7 @@ void hangs_mean(const struct finder *f, struct hang *hang)
 	if (hang->rule == RULE_as_if_asked)
 		hang->meant = RULE_unasked;
 	else if (hang->rule == RULE_kept_on_the_way)
-		hang->meant = RULE_no_haste;
+		hang->meant = rule_holds(f->scene, RULE_asked_who_is_kept) && is_in_haste(f, hang) ? RULE_NONE : RULE_no_haste;
 	else
 		hang->meant = may_be_meant(hang->rule) ? look_at_way(f, hang) : RULE_NONE;
 }

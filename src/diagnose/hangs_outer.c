@@ -154,6 +154,12 @@ static bool serves(const struct finder *f, const struct wait *w)
 	return hangs_role_in(f, w) == END_SERVER || hangs_has_answered(f, w);
 }
 
+/* For whoever comes next: what it does for one it has another do, and goes on to listen. */
+static bool waits_for_next(const struct finder *f, const struct wait *w)
+{
+	return rule_holds(f->scene, RULE_waits_for_next) && (w->kind == WAIT_KIND_accept || hangs_role_in(f, w) == END_LISTENER);
+}
+
 /* It serves, or listens to many, and asked for one of them, or waits as is marked harmless; or it is a launcher, or not its process's first thread: how
  * late such a one is shows in those that wait for it. */
 static bool passes_on(struct asking *a, const struct hang *its, const struct wait *asked)
@@ -164,7 +170,7 @@ static bool passes_on(struct asking *a, const struct hang *its, const struct wai
 		return true;
 	a->f.thread = its->thread;
 	hangs_learn_places(&a->f);
-	return serves(&a->f, w) || is_launcher(a, w) || (asked && hangs_reads_output(&a->f, asked, w)) ||
+	return serves(&a->f, w) || waits_for_next(&a->f, w) || is_launcher(a, w) || (asked && hangs_reads_output(&a->f, asked, w)) ||
 	       (hangs_got_events(&a->f, w) && hangs_rests_at(&a->f, w)) ||
 	       ((w->kind == WAIT_KIND_epoll || (w->kind == WAIT_KIND_poll && w->argument > 2)) && hangs_rests_at(&a->f, w));
 }

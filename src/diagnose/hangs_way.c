@@ -45,12 +45,52 @@ bool way_wait_is_kept(const struct meaning *m, const struct wait *w)
 	}
 }
 
+/* Who let the thread go on last before that time, where it listened: one of another process; 0 not known. */
+static uint32_t let_go_on_by(const struct scene *scene, uint32_t thread, uint64_t before_ns)
+{
+	for (uint32_t i = scene_waits_from(scene, thread, before_ns); i-- > scene->threads[thread].wait;)
+		if (hangs_listens(scene->waits[i].kind) && scene->waits[i].end == WAIT_END_THREAD && !scene_same_process(scene, scene->waits[i].waker, thread))
+			return scene->waits[i].waker;
+	return 0;
+}
+
+/* For whom it is at work: who asked it last, or, of a thread that was made for one client, the one that made it. */
+static uint32_t asked_last(const struct meaning *m, const struct wait *its)
+{
+	const struct scene *scene = m->scene;
+	const struct thread *t = &scene->tables->threads[its->thread];
+	uint32_t client = let_go_on_by(scene, its->thread, its->start_ns);
+
+	return client || !t->creator || !scene_same_process(scene, t->creator, its->thread) ? client : let_go_on_by(scene, t->creator, t->start_ns);
+}
+
+/* The thread there is one of the server's whose thread before it waits for it, and is at work for another client than the one that waits. */
+static bool serves_another(const struct meaning *m, unsigned i)
+{
+	const struct scene *scene = m->scene;
+	const struct wait *before = i > 1 ? way_wait(m, i - 1) : NULL, *its = way_wait(m, i);
+	uint32_t client;
+
+	if (!before || !its || (before->kind != WAIT_KIND_futex && before->kind != WAIT_KIND_semaphore) || hangs_listens(its->kind) ||
+	    !rule_holds(scene, RULE_kept_by_a_client) || !scene_same_process(scene, before->thread, its->thread) ||
+	    scene_same_process(scene, its->thread, m->hang->thread) || scene_descends_from(scene, m->hang->thread, scene_pid(scene, its->thread)))
+		return false;
+	client = asked_last(m, its);
+	/* what a process started itself is no client of it */
+	if (client && scene_descends_from(scene, client, scene_pid(scene, its->thread)))
+		return false;
+	for (unsigned k = 0; client && k <= i; k++)
+		if (scene_same_process(scene, client, way_thread(m, k)))
+			return false;
+	return client != 0;
+}
+
 static bool is_free_between(const struct meaning *m, unsigned first, unsigned last)
 {
 	for (unsigned i = first; i <= last; i++) {
 		const struct wait *w = way_wait(m, i);
 
-		if ((w && way_wait_is_kept(m, w)) || (i && !way_link_is_open(m->v->steps.items[m->way[i]].link)))
+		if ((w && way_wait_is_kept(m, w)) || (i && (!way_link_is_open(m->v->steps.items[m->way[i]].link) || serves_another(m, i))))
 			return false;
 	}
 	return true;
@@ -149,4 +189,61 @@ void way_done(struct meaning *m, struct investigation *v, struct arena *arena)
 	vec_done(&m->f.places);
 	investigation_done(v);
 	arena_done(arena);
+}
+
+uint32_t way_there_before(const struct scene *scene, uint32_t thread, uint64_t from_ns)
+{
+	uint32_t pid = scene_pid(scene, thread);
+
+	for (unsigned i = 0; i < MOST_WAY; i++) {
+		uint32_t first = tables_process(scene->tables, pid, scene->tables->threads[thread].start_ns);
+
+		if (!first || scene->tables->threads[first].start_ns <= from_ns)
+			break;
+		pid = scene->tables->threads[first].parent_pid;
+		thread = first;
+	}
+	return pid;
+}
+
+/* That process had itself turned to the thread's just before: what it is sent then is its answer, and asks it for nothing. */
+static bool is_answered(const struct scene *scene, uint32_t thread, uint32_t pid, uint64_t time)
+{
+	uint64_t slack = limit_of(scene, LIMIT_asked_before_ns);
+	uint32_t first = tables_process(scene->tables, pid, time);
+
+	if (first)
+		SCENE_EACH_MATE(scene, first, mate)
+			for (uint32_t k = scene_wakes_from(scene, mate, time > slack ? time - slack : 0);
+			     k < scene_wakes_end(scene, mate) && scene->wakes[k].time < time; k++)
+				if (scene_same_process(scene, scene->wakes[k].target, thread))
+					return true;
+	return false;
+}
+
+bool way_was_asked(const struct meaning *m, unsigned last, uint32_t pid)
+{
+	const struct scene *scene = m->scene;
+	uint64_t slack = limit_of(scene, LIMIT_asked_before_ns), length = m->hang->end_ns - m->hang->start_ns;
+	uint64_t from = m->hang->start_ns > slack ? m->hang->start_ns - slack : 0, to = m->hang->start_ns + slack + part_of(scene, LIMIT_edge, length);
+
+	for (unsigned i = 0; i <= last; i++)
+		SCENE_EACH_MATE(scene, way_thread(m, i), mate) {
+			const struct row *messages = &scene->threads[mate].messages;
+
+			if (scene_pid(scene, mate) == pid)
+				return true;
+			for (uint32_t k = scene_wakes_from(scene, mate, from); k < scene_wakes_end(scene, mate) && scene->wakes[k].time <= to; k++)
+				if (scene_pid(scene, scene->wakes[k].target) == pid && !is_answered(scene, mate, pid, scene->wakes[k].time))
+					return true;
+			for (uint32_t k = scene_messages_from(scene, mate, from); k < messages->count; k++) {
+				const struct message message = scene_message(scene, messages->items[k]);
+
+				if (message.start_ns > to)
+					break;
+				if (message_sent(&message) && message.peer == pid && !is_answered(scene, mate, pid, message.start_ns))
+					return true;
+			}
+		}
+	return false;
 }

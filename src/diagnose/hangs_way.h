@@ -46,5 +46,9 @@ bool way_is_circle(struct meaning *m);
 /* By which the next one on the way did something, or is known to be about to; by others it has what the one before needs. */
 bool way_link_is_open(uint8_t link);
 bool way_rests_at(struct meaning *m, const struct wait *w);
+/* The process that was there as the hang began, of which the thread, or who started it, is. */
+uint32_t way_there_before(const struct scene *scene, uint32_t thread, uint64_t from_ns);
+/* One of that process was let go on, or sent something, by one of those on the way, up to `last`, as the hang began, and was not but answered. */
+bool way_was_asked(const struct meaning *m, unsigned last, uint32_t pid);
 
 #endif

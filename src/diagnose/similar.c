@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diagnose/judgement.h"
 #include "graph/graph.h"
 
 #define THREADS_SEARCHED 64
@@ -195,6 +196,16 @@ static bool goes_on(const struct search *s, const struct episode *e, const struc
 	return next->kind == wait->kind && side_stack_place(s->base, next->ustack) == side_stack_place(s->base, wait->ustack);
 }
 
+/* It lasted for most of the same time, in the same trace: that it ended well tells nothing of how this one does when it goes well. */
+static bool waited_meanwhile(const struct search *s, const struct episode *e)
+{
+	uint64_t from = e->start_ns > s->episode->start_ns ? e->start_ns : s->episode->start_ns;
+	uint64_t to = e->end_ns < s->episode->end_ns ? e->end_ns : s->episode->end_ns;
+
+	return s->now == s->base && rule_holds(s->now->scene, RULE_waited_meanwhile) && to > from &&
+	       most_of(s->now->scene, to - from, s->episode->end_ns - s->episode->start_ns);
+}
+
 static void search_thread(struct search *s, uint32_t thread, unsigned match)
 {
 	const struct scene *base = s->base->scene;
@@ -215,7 +226,7 @@ static void search_thread(struct search *s, uint32_t thread, unsigned match)
 		/* A loop that sleeps and looks again is ended by nobody's wake-up. */
 		if (!otherwise && !(sooner && (s->metrics->any_result || ended_well(other) || s->wait->kind == WAIT_KIND_sleep)))
 			continue;
-		if (!waits_alike(s, s->wait, other) || (!otherwise && goes_on(s, e, other)))
+		if (!waits_alike(s, s->wait, other) || (!otherwise && goes_on(s, e, other)) || waited_meanwhile(s, e))
 			continue;
 		found.same_place = same_place(s, s->wait, other);
 		found.score = 100 + match + 50 * (other->object == s->wait->object && other->object) +

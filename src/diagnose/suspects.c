@@ -7,6 +7,7 @@
 #include "diagnose/leads.h"
 #include "diagnose/lock_keeper.h"
 #include "diagnose/own_ends.h"
+#include "diagnose/own_limit.h"
 #include "diagnose/question.h"
 #include "diagnose/request.h"
 #include "diagnose/serving.h"
@@ -437,6 +438,8 @@ static void ask_request(struct question *q)
 		if (t->end == TRAIL_BLOCKED && s.confidence > limit(q, LIMIT_trail_own_round) &&
 		    (has_own_round(q, t) || others_have_end(q, t) || rested_when_asked(q, t)))
 			s.confidence = limit(q, LIMIT_trail_own_round);
+		if (s.confidence > limit(q, LIMIT_trail_at_rest) && own_limit_came(q, t))
+			s.confidence = limit(q, LIMIT_trail_at_rest);
 		if (s.confidence > limit(q, LIMIT_trail_partly) && beside_answer(q, t))
 			s.confidence = limit(q, LIMIT_trail_partly);
 		for (unsigned level = t->level; level; level--) {

@@ -42,6 +42,12 @@ static bool waited_by_the_same(const struct question *q, const struct wait *w)
 	return true;
 }
 
+/* Born after this thread had begun to wait: it has nothing that this one waits for. */
+static bool came_later(const struct question *q, uint32_t thread)
+{
+	return rule_holds(q->scene, RULE_came_later) && q->scene->tables->threads[thread].start_ns > q->episode->start_ns;
+}
+
 /* One that waits for this thread on the way here, and goes on as it gives up. */
 static void suspect_waiting(struct question *q, uint64_t give_up_ns, uint8_t weight)
 {
@@ -52,7 +58,7 @@ static void suspect_waiting(struct question *q, uint64_t give_up_ns, uint8_t wei
 		const struct wait *w = e ? &scene->waits[e->last] : NULL;
 		uint64_t place = w && q->inquiry->now ? side_stack_place(q->inquiry->now, w->ustack) : 0;
 
-		if (!w || w->kind != q->wait->kind || w->end != WAIT_END_THREAD || w->waker != q->episode->thread ||
+		if (!w || came_later(q, q->waiting[i]) || w->kind != q->wait->kind || w->end != WAIT_END_THREAD || w->waker != q->episode->thread ||
 		    e->start_ns > q->to || w->end_ns < q->wait->end_ns || w->end_ns > q->wait->end_ns + give_up_ns)
 			continue;
 		if (place && place == side_stack_place(q->inquiry->now, q->wait->ustack))
@@ -96,7 +102,8 @@ static void suspect_let_go(struct question *q, uint64_t give_up_ns, uint8_t weig
 
 		if (k->time > q->wait->end_ns + give_up_ns)
 			break;
-		if (w && w->end == WAIT_END_THREAD && w->end_event == k->number && !is_waiting(q, k->target) && waited_long(q, w) &&
+		if (w && w->end == WAIT_END_THREAD && w->end_event == k->number && !is_waiting(q, k->target) &&
+		    !came_later(q, k->target) && waited_long(q, w) &&
 		    (told ? waited_alike(q, w) : had_each_others(q, w)))
 			suspect_thread(q, k->target, LINK_LOCKSTEP, weight, k->number);
 	}
