@@ -64,6 +64,17 @@ static uint32_t asked_last(const struct meaning *m, const struct wait *its)
 	return client || !t->creator || !scene_same_process(scene, t->creator, its->thread) ? client : let_go_on_by(scene, t->creator, t->start_ns);
 }
 
+/* It was let go on there again and again, as a pool's thread is for each piece of work. */
+static bool waits_for_work(const struct meaning *m, const struct wait *its)
+{
+	const struct scene *scene = m->scene;
+	uint32_t visits = 0;
+
+	for (uint32_t i = scene->threads[its->thread].wait; i < scene_waits_end(scene, its->thread); i++)
+		visits += scene->waits[i].site == its->site && scene->waits[i].end == WAIT_END_THREAD;
+	return visits >= limit_of(scene, LIMIT_rest_visits);
+}
+
 /* The thread there is one of the server's whose thread before it waits for it, and is at work for another client than the one that waits. */
 static bool serves_another(const struct meaning *m, unsigned i)
 {
@@ -72,7 +83,7 @@ static bool serves_another(const struct meaning *m, unsigned i)
 	uint32_t client;
 
 	if (!before || !its || (before->kind != WAIT_KIND_futex && before->kind != WAIT_KIND_semaphore) || hangs_listens(its->kind) ||
-	    !rule_holds(scene, RULE_kept_by_a_client) || !scene_same_process(scene, before->thread, its->thread) ||
+	    waits_for_work(m, its) || !rule_holds(scene, RULE_kept_by_a_client) || !scene_same_process(scene, before->thread, its->thread) ||
 	    scene_same_process(scene, its->thread, m->hang->thread) || scene_descends_from(scene, m->hang->thread, scene_pid(scene, its->thread)))
 		return false;
 	client = asked_last(m, its);
