@@ -29,13 +29,6 @@ static bool refused_again(const struct finder *f, const struct episode *e)
 }
 
 /* The wait in which the process's first thread stands as the time ends, since before the half of it; NULL none. */
-static const struct wait *stands_in(const struct finder *f, uint32_t thread, const struct episode *e)
-{
-	const struct episode *its = scene_episode(f->scene, thread, e->end_ns - 1);
-
-	return its && its->end_ns >= e->end_ns && its->start_ns <= e->start_ns + (e->end_ns - e->start_ns) / 2 ? &f->scene->waits[its->last] : NULL;
-}
-
 /* Over children that wait for their only child in turn. */
 static bool child_at_terminal(const struct finder *f, const struct episode *e)
 {
@@ -48,7 +41,7 @@ static bool child_at_terminal(const struct finder *f, const struct episode *e)
 					 : scene_only_child(scene, thread, e->start_ns + (e->end_ns - e->start_ns) / 2, e->end_ns);
 		if (!thread || scene->tables->threads[thread].start_ns <= scene->start_ns)
 			return false;
-		w = stands_in(f, thread, e);
+		w = scene_stands_in(f->scene, thread, e->start_ns, e->end_ns);
 	}
 	return thread != e->thread && w && w->kind == WAIT_KIND_read && object_kind(w->object) == OBJECT_KIND_tty;
 }

@@ -71,6 +71,8 @@ static inline bool stands_traced(const struct question *q, uint32_t thread)
 
 /* True: it was added. */
 bool suspect_thread(struct question *q, uint32_t thread, enum walk_link link, uint8_t confidence, uint64_t evidence);
+/* The only living thread of its process, beside the one that waits, of which that holds. */
+void suspect_only_mate(struct question *q, bool (*holds)(const struct question *q, uint32_t thread));
 
 /* Rules about locks of files, see suspects_locks.c: who took it, or keeps it by now. */
 void suspect_lock_holder(struct question *q, uint32_t owner, uint64_t object, uint8_t confidence, uint64_t evidence);

@@ -542,6 +542,14 @@ uint32_t scene_samples_from(const struct scene *scene, uint32_t thread, uint64_t
 /* How often the thread asked to give up the processor, as far as the trace says; both inclusive. */
 uint64_t scene_yields(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
 
+/* The wait in which the thread stands at the end of that time, and has for half of it at least; NULL: it does not. */
+static inline const struct wait *scene_stands_in(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct episode *e = scene_episode(scene, thread, to_ns - 1);
+
+	return e && e->end_ns >= to_ns && e->start_ns <= from_ns + (to_ns - from_ns) / 2 ? &scene->waits[e->last] : NULL;
+}
+
 static inline uint32_t scene_waits_end(const struct scene *scene, uint32_t thread)
 {
 	scene_need(scene, thread);

@@ -20,13 +20,6 @@ const struct descriptor *word_shared(const struct ends *ends, const struct wait 
 	return NULL;
 }
 
-static const struct wait *stands_in(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
-{
-	const struct episode *e = scene_episode(scene, thread, to_ns - 1);
-
-	return e && e->end_ns >= to_ns && e->start_ns <= from_ns + (to_ns - from_ns) / 2 ? &scene->waits[e->last] : NULL;
-}
-
 static bool waits_for(const struct ends *ends, const struct wait *w, uint64_t channel)
 {
 	const struct descriptor *d = w ? word_shared(ends, w) : NULL;
@@ -61,7 +54,7 @@ static bool look_at(const struct scene *scene, const struct ends *ends, uint32_t
 
 		if (t->pid != scene_pid(scene, process) || t->start_ns >= to_ns || t->end_ns < to_ns || i == w->thread)
 			continue;
-		its = stands_in(scene, i, from_ns, to_ns);
+		its = scene_stands_in(scene, i, from_ns, to_ns);
 		if (waits_for(ends, its, channel)) {
 			++*fellows;
 			continue;

@@ -110,24 +110,19 @@ void suspects_child_with_token(struct question *q)
 	suspect_thread(q, found, LINK_CHILD, (uint8_t)rule_infos[RULE_tokens].weight, q->wait->begin_event);
 }
 
+static bool is_kept(const struct question *q, uint32_t thread)
+{
+	const struct wait *its = stands_in(q, thread);
+
+	return its && !its->idle && its->start_ns <= q->from && its->kind != WAIT_KIND_vfork && wait_is_in_kernel(its);
+}
+
 /* A thread of its process, which is all that is kept, while the loop goes on by its clock, or rests. */
 void ask_kept_mate(struct question *q)
 {
 	const struct wait *w = q->wait;
-	uint32_t found = 0;
 
-	if (!wait_is_loop_rest(w) || w->kind == WAIT_KIND_accept || w->idle || q->waiting_count < 2 ||
-	    scene_same_process(q->scene, q->waiting[q->waiting_count - 2], w->thread))
-		return;
-	SCENE_EACH_MATE(q->scene, w->thread, i) {
-		const struct wait *its = i != w->thread && alive(q, i) ? stands_in(q, i) : NULL;
-
-		if (!its || its->idle || its->start_ns > q->from || its->kind == WAIT_KIND_vfork || !wait_is_in_kernel(its))
-			continue;
-		if (found)
-			return;
-		found = i;
-	}
-	if (!is_waiting(q, found))
-		suspect_thread(q, found, LINK_PROCESS, weight_of(q), 0);
+	if (wait_is_loop_rest(w) && w->kind != WAIT_KIND_accept && !w->idle && q->waiting_count >= 2 &&
+	    !scene_same_process(q->scene, q->waiting[q->waiting_count - 2], w->thread))
+		suspect_only_mate(q, is_kept);
 }

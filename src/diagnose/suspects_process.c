@@ -148,17 +148,12 @@ static bool waits_for_answer(const struct question *q, uint32_t thread)
 	       (rule_holds(q->scene, RULE_asks_own_child) && own_ends_children_write(q->scene, ends, w->thread, object));
 }
 
-void ask_own_asker(struct question *q)
+void suspect_only_mate(struct question *q, bool (*holds)(const struct question *q, uint32_t thread))
 {
-	const struct wait *w = q->wait;
-	bool inside = w->kind == WAIT_KIND_futex ? w->argument & WAIT_FUTEX_PRIVATE && !w->hint
-						 : (w->kind == WAIT_KIND_poll || w->kind == WAIT_KIND_epoll) && suspects_listens_inside(q);
-	uint32_t found = 0;
+	uint32_t thread = q->wait->thread, found = 0;
 
-	if (w->end != WAIT_END_OPEN || w->idle || !inside || scene_tid(q->scene, w->thread) != scene_pid(q->scene, w->thread))
-		return;
-	SCENE_EACH_MATE(q->scene, w->thread, i) {
-		if (i == w->thread || !alive(q, i) || !waits_for_answer(q, i))
+	SCENE_EACH_MATE(q->scene, thread, i) {
+		if (i == thread || !alive(q, i) || !holds(q, i))
 			continue;
 		if (found)
 			return;
@@ -166,4 +161,14 @@ void ask_own_asker(struct question *q)
 	}
 	if (!is_waiting(q, found))
 		suspect_thread(q, found, LINK_PROCESS, weight_of(q), 0);
+}
+
+void ask_own_asker(struct question *q)
+{
+	const struct wait *w = q->wait;
+	bool inside = w->kind == WAIT_KIND_futex ? w->argument & WAIT_FUTEX_PRIVATE && !w->hint
+						 : (w->kind == WAIT_KIND_poll || w->kind == WAIT_KIND_epoll) && suspects_listens_inside(q);
+
+	if (w->end == WAIT_END_OPEN && !w->idle && inside && scene_tid(q->scene, w->thread) == scene_pid(q->scene, w->thread))
+		suspect_only_mate(q, waits_for_answer);
 }

@@ -52,18 +52,11 @@ static bool is_watched(const struct watched_file *f, const struct descriptor *d)
 	return d->at.object == f->object || (object_kind(f->object) == OBJECT_KIND_directory && lies_in(d->text, f->path));
 }
 
-static const struct wait *stands_in(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
-{
-	const struct episode *e = scene_episode(scene, thread, to_ns - 1);
-
-	return e && e->end_ns >= to_ns && e->start_ns <= from_ns + (to_ns - from_ns) / 2 ? &scene->waits[e->last] : NULL;
-}
-
 /* A thread of the process that stands out so; 0 none. */
 static uint32_t standing_out(const struct scene *scene, uint32_t process, uint64_t from_ns, uint64_t to_ns)
 {
 	SCENE_EACH_MATE(scene, process, i) {
-		const struct wait *w = scene->tables->threads[i].end_ns >= to_ns ? stands_in(scene, i, from_ns, to_ns) : NULL;
+		const struct wait *w = scene->tables->threads[i].end_ns >= to_ns ? scene_stands_in(scene, i, from_ns, to_ns) : NULL;
 
 		if (w && !w->idle && (w->kind == WAIT_KIND_stop || (wait_is_in_kernel(w) && w->kind != WAIT_KIND_vfork) ||
 				      wait_has_owner(scene_slice_with_owner(scene, &scene->episodes[w->episode], to_ns))))

@@ -10,11 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "record/name_counts.h"
 #include "record/user_limits.h"
 
 #define LEVELS_MOST 16
 #define PROCESSES_MOST 4096
-#define NAMES_MOST 64
 #define USED_PERCENT 95u      /* of the limit, more: it is used up */
 #define UNLIMITED (1ull << 60)
 
@@ -193,27 +193,16 @@ static unsigned read_name(uint32_t pid, char *comm, size_t size)
 /* Processes of one name, which have most of a group's threads. */
 static void find_name(const struct group *group, struct event_group_limit *limit)
 {
-	struct { char comm[32]; uint32_t pid, count; } names[NAMES_MOST];
+	struct name_counts counts = { 0 };
 	FILE *file = open_in(group, "cgroup.procs");
 	char comm[32];
-	uint32_t pid, known = 0, at;
+	uint32_t pid;
 
 	for (unsigned i = 0; file && i < PROCESSES_MOST && fscanf(file, "%" SCNu32, &pid) == 1; i++) {
 		unsigned threads = read_name(pid, comm, sizeof(comm));
 
-		if (!threads)
-			continue;
-		for (at = 0; at < known && strcmp(names[at].comm, comm) != 0; )
-			at++;
-		if (at == known && known < NAMES_MOST) {
-			memcpy(names[at].comm, comm, sizeof(comm));
-			names[at].pid = pid;
-			names[known++].count = 0;
-		}
-		if (at < known && (names[at].count += threads) > limit->most_bytes) {
-			limit->most_bytes = names[at].count;
-			limit->most = names[at].pid;
-		}
+		if (threads)
+			name_counts_add(&counts, comm, pid, threads, limit);
 	}
 	if (file)
 		fclose(file);

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define NAMES_MOST 64
+#include "record/name_counts.h"
+
 #define SPARED (UINT64_C(1) << 21 | UINT64_C(1) << 24) /* CAP_SYS_ADMIN, CAP_SYS_RESOURCE */
 
 /* Of all tasks that there are. */
@@ -57,8 +58,7 @@ static bool read_status(uint32_t pid, struct status *ret_status)
 
 void user_limit_count(uint32_t user, struct event_group_limit *limit)
 {
-	struct { char comm[32]; uint32_t pid, count; } names[NAMES_MOST];
-	uint32_t known = 0, at;
+	struct name_counts counts = { 0 };
 	DIR *dir = opendir("/proc");
 	struct status status;
 	struct dirent *entry;
@@ -69,17 +69,7 @@ void user_limit_count(uint32_t user, struct event_group_limit *limit)
 		if (!pid || !read_status(pid, &status) || status.user != user)
 			continue;
 		limit->used += status.threads;
-		for (at = 0; at < known && strcmp(names[at].comm, status.comm) != 0; )
-			at++;
-		if (at == known && known < NAMES_MOST) {
-			memcpy(names[at].comm, status.comm, sizeof(status.comm));
-			names[at].pid = pid;
-			names[known++].count = 0;
-		}
-		if (at < known && (names[at].count += status.threads) > limit->most_bytes) {
-			limit->most_bytes = names[at].count;
-			limit->most = names[at].pid;
-		}
+		name_counts_add(&counts, status.comm, pid, status.threads, limit);
 	}
 	if (dir)
 		closedir(dir);
