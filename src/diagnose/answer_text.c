@@ -220,27 +220,15 @@ static void tell_triggers(const struct describer *d, const struct diagnosis *g, 
 /* Whatever was found: what was lost may have changed it. */
 static void tell_losses(const struct describer *d, const struct diagnosis *g, struct buf *buf)
 {
-	const struct trace_summary *summary = d->scene->trace ? trace_summary(d->scene->trace) : NULL;
-	uint64_t lost = 0, longest = 0;
-	unsigned gaps = 0;
+	const struct trace_losses lost = d->scene->trace ? trace_losses(d->scene->trace, g->start_ns, g->end_ns) : (struct trace_losses){ 0 };
 
-	for (size_t i = 0; summary && i < summary->gap_count; i++) {
-		const struct trace_gap *gap = &summary->gaps[i];
-
-		if (gap->from_ns >= g->end_ns || gap->to_ns <= g->start_ns)
-			continue;
-		gaps++;
-		lost += gap->lost;
-		if (gap->to_ns - gap->from_ns > longest)
-			longest = gap->to_ns - gap->from_ns;
-	}
-	if (!longest)
+	if (!lost.longest_ns)
 		return;
-	if (lost)
-		buf_printf(buf, " In the window %" PRIu64 " %s, in %s%s", lost, lost == 1 ? "event was lost" : "events were lost",
-			   gaps == 1 ? "a stretch of " : "stretches of up to ", describe_time(d->arena, longest));
+	if (lost.events)
+		buf_printf(buf, " In the window %" PRIu64 " %s, in %s%s", lost.events, lost.events == 1 ? "event was lost" : "events were lost",
+			   lost.stretches == 1 ? "a stretch of " : "stretches of up to ", describe_time(d->arena, lost.longest_ns));
 	else
-		buf_printf(buf, " In the window nothing was written for up to %s", describe_time(d->arena, longest));
+		buf_printf(buf, " In the window nothing was written for up to %s", describe_time(d->arena, lost.longest_ns));
 	buf_text(buf, ": what happened there is not in the trace.");
 }
 

@@ -366,23 +366,6 @@ static void collect_contrast(struct investigation *v)
 			v->d->contrast = NULL;
 }
 
-static uint64_t lost_in(const struct scene *scene, uint64_t from, uint64_t to)
-{
-	const struct trace_summary *summary = scene->trace ? trace_summary(scene->trace) : NULL;
-	uint64_t covered = from, lost = 0;
-
-	for (size_t i = 0; summary && i < summary->gap_count; i++) {
-		uint64_t begin = summary->gaps[i].from_ns > covered ? summary->gaps[i].from_ns : covered;
-		uint64_t end = summary->gaps[i].to_ns < to ? summary->gaps[i].to_ns : to;
-
-		if (end > begin) {
-			lost += end - begin;
-			covered = end;
-		}
-	}
-	return lost;
-}
-
 static void add_up(struct investigation *v)
 {
 	struct diagnosis *d = v->d;
@@ -397,7 +380,7 @@ static void add_up(struct investigation *v)
 			d->explained_ns += ns;
 			continue;
 		}
-		lost = lost_in(v->scene, p->start_ns, p->end_ns);
+		lost = v->scene->trace ? trace_losses(v->scene->trace, p->start_ns, p->end_ns).ns : 0;
 		d->lost_ns += lost;
 		d->unknown_ns += ns - lost;
 	}

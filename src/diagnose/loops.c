@@ -230,7 +230,7 @@ bool loop_is_fellow(const struct scene *scene, uint32_t partner, uint32_t thread
 	const struct thread *own = &tables->threads[thread], *its = &tables->threads[partner];
 
 	for (uint64_t i = 0; partner && i <= limit_of(scene, LIMIT_kin) && its->pid != own->pid; i++) {
-		if (!strcmp(its->comm, own->comm) && !strcmp(its->exe, own->exe) && !scene_descends_from(scene, thread, its->pid))
+		if (!strcmp(its->comm, own->comm) && own->exe[0] && !strcmp(its->exe, own->exe) && !scene_descends_from(scene, thread, its->pid))
 			return true;
 		partner = parent_of(scene, partner);
 		its = &tables->threads[partner];

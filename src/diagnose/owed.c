@@ -215,6 +215,19 @@ static bool has_turned_worker(const struct scene *scene, uint32_t pid, uint64_t 
 	return false;
 }
 
+/* One of the process that has turned to something else since it was asked; 0 none. */
+static uint32_t turned_of(const struct scene *scene, const struct ends *ends, uint32_t pid, uint64_t since_ns, uint64_t from_ns, bool asked)
+{
+	uint32_t first = tables_process(scene->tables, pid, scene->end_ns - 1), threads = 0;
+
+	SCENE_EACH_MATE(scene, first, i)
+		threads += lives(scene, i);
+	SCENE_EACH_MATE(scene, first, i)
+		if (lives(scene, i) && is_at_work(scene, ends, i, threads, since_ns, from_ns, asked))
+			return i;
+	return 0;
+}
+
 /* All that have the other end do something else, and at least one of them since it was asked. */
 static bool is_served_elsewhere(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t since_ns, uint64_t from_ns)
 {
@@ -224,7 +237,6 @@ static bool is_served_elsewhere(const struct scene *scene, const struct ends *en
 
 	for (uint32_t i = 0; i < far.count; i++) {
 		const struct descriptor *its = ends_at(ends, far, i);
-		uint32_t threads = 0;
 
 		if (its->pid == d->pid)
 			return false;
@@ -237,10 +249,7 @@ static bool is_served_elsewhere(const struct scene *scene, const struct ends *en
 			found = true;
 			continue;
 		}
-		for (uint32_t j = 1; j < scene->thread_count; j++)
-			threads += scene_pid(scene, j) == its->pid && lives(scene, j);
-		for (uint32_t j = 1; j < scene->thread_count && !found; j++)
-			found = scene_pid(scene, j) == its->pid && lives(scene, j) && is_at_work(scene, ends, j, threads, since_ns, from_ns, asked);
+		found = found || turned_of(scene, ends, its->pid, since_ns, from_ns, asked);
 	}
 	return found;
 }
@@ -352,17 +361,12 @@ static uint32_t turned_reader(const struct scene *scene, const struct ends *ends
 
 	for (uint32_t i = 0; i < row.count; i++) {
 		const struct descriptor *d = ends_at(ends, row, i);
-		uint32_t threads = 0;
 
 		if (d->pid == writer->pid || !(d->at.access & 1) || !tables_process(scene->tables, d->pid, scene->end_ns - 1))
 			continue;
 		if (owed_listens(scene, ends, d->pid, d->at.object, from_ns))
 			return 0;
-		for (uint32_t j = 1; j < scene->thread_count; j++)
-			threads += scene_pid(scene, j) == d->pid && lives(scene, j);
-		for (uint32_t j = 1; j < scene->thread_count && !found; j++)
-			if (scene_pid(scene, j) == d->pid && lives(scene, j) && is_at_work(scene, ends, j, threads, since_ns, from_ns, true))
-				found = j;
+		found = found ? found : turned_of(scene, ends, d->pid, since_ns, from_ns, true);
 	}
 	return found;
 }

@@ -9,6 +9,7 @@
 
 #define LOOKED_BACK 256              /* waits, for visits to the same place */
 #define MAX_PARTS 4096
+#define WAITS_BEFORE 100u            /* of one that may be a request's, that are gone back over */
 #define LOOKED_AT 64                 /* messages of a turn; waits before a turn */
 
 /* The thread itself woke, just before it waited, somebody of the process that ended the wait. */
@@ -227,11 +228,11 @@ uint64_t request_start(const struct scene *scene, const struct episode *episode)
 		    scene->boundaries.items[i] > born)
 			born = scene->boundaries.items[i];
 	created = e > first ? last_birth(scene, e->thread, e->start_ns) : 0;
-	for (unsigned i = 0; i < 100 && e > first && e[-1].end_ns > born; i++, e--) {
+	for (unsigned i = 0; i < WAITS_BEFORE && e > first && e[-1].end_ns > born; i++, e--) {
 		/* What lies between the two is not told: but for those that it woke just before it began to wait. */
 		if (e->start_ns < scene->threads[e->thread].since_ns && e[-1].end_ns + limit_of(scene, LIMIT_asked_before_ns) < e->start_ns)
 			return e->start_ns - limit_of(scene, LIMIT_asked_before_ns);
-		if (e[-1].end_ns - e[-1].start_ns > 5000000 &&
+		if (e[-1].end_ns - e[-1].start_ns > limit_of(scene, LIMIT_request_pause_ns) &&
 		    (created >= e[-1].end_ns || did_something(scene, e->thread, e[-1].end_ns, episode->start_ns)))
 			return e[-1].end_ns;
 	}

@@ -121,7 +121,7 @@ int path_requests(struct session *session, struct session *base, const struct pa
 	reply.requests = now.requests;
 	now.requests = (struct requests){ 0 };
 	reply.pid = now.pid;
-	reply.losses = path_losses(session->trace, question->from_ns, question->to_ns);
+	reply.losses = trace_losses(session->trace, question->from_ns, question->to_ns);
 	look_away(&now);
 	look_away(&then);
 	texts_done(&others);

@@ -13,7 +13,7 @@ struct requests_reply {
 	const char *base_path;    /* NULL none */
 	uint64_t base_count, base_median_ns;
 	struct texts texts;       /* of groups */
-	struct path_losses losses;
+	struct trace_losses losses;
 	uint32_t pid;
 };
 

@@ -76,28 +76,7 @@ static int find_root(struct run *run, struct path_question *q, struct err *err)
 					     "--tid (`argus info` lists who was there)");
 }
 
-struct path_losses path_losses(const struct trace *trace, uint64_t from_ns, uint64_t to_ns)
-{
-	const struct trace_summary *summary = trace_summary(trace);
-	struct path_losses losses = { 0 };
-	uint64_t told = from_ns;
-
-	for (size_t i = 0; i < summary->gap_count; i++) {
-		const struct trace_gap *gap = &summary->gaps[i];
-		uint64_t from = gap->from_ns > told ? gap->from_ns : told, to = gap->to_ns < to_ns ? gap->to_ns : to_ns;
-
-		if (gap->to_ns <= from_ns || gap->from_ns >= to_ns)
-			continue;
-		losses.events += gap->lost;
-		if (to > from) {
-			losses.ns += to - from;
-			told = to;
-		}
-	}
-	return losses;
-}
-
-void path_put_losses(const struct path_losses *losses, const char *what, struct buf *buf)
+void path_put_losses(const struct trace_losses *losses, const char *what, struct buf *buf)
 {
 	if (!losses->ns)
 		return;
@@ -183,7 +162,7 @@ static int walk(struct run *run, const struct path_question *question, struct er
 	struct path_question asked = *question;
 	struct path_reply *reply = run->reply;
 	struct path_walk path = { .session = session, .fold = &reply->fold, .arena = run->arena };
-	struct path_losses losses;
+	struct trace_losses losses;
 	int r;
 
 	*reply = (struct path_reply){ .from_ns = question->from_ns, .to_ns = question->to_ns, .comm = "" };
@@ -209,7 +188,7 @@ static int walk(struct run *run, const struct path_question *question, struct er
 		reply->pid = path.pid;
 		reply->comm = path.comm;
 		fold_finish(&reply->fold);
-		losses = path_losses(session->trace, reply->from_ns, reply->to_ns);
+		losses = trace_losses(session->trace, reply->from_ns, reply->to_ns);
 		reply->lost = losses.events;
 		reply->lost_ns = losses.ns;
 	}
@@ -264,7 +243,7 @@ void path_reply_head(const struct path_reply *reply, struct buf *buf)
 	if (fold->by_class[CLASS_QUEUED] * QUEUED_PART >= fold->total_ns && fold->total_ns)
 		buf_printf(buf, "%.3f s of it (%.0f %%) went by waiting for a processor.\n", (double)fold->by_class[CLASS_QUEUED] / 1e9,
 			   (double)fold->by_class[CLASS_QUEUED] * 100 / (double)fold->total_ns);
-	path_put_losses(&(struct path_losses){ reply->lost, reply->lost_ns }, "its part of the path may be wrong", buf);
+	path_put_losses(&(struct trace_losses){ .events = reply->lost, .ns = reply->lost_ns }, "its part of the path may be wrong", buf);
 	buf_char(buf, '\n');
 }
 

@@ -34,14 +34,8 @@ const char *path_sentences(struct arena *arena, struct session *session, uint32_
 void path_reply_done(struct path_reply *reply);
 /* Whose path it is, how long, and what is not known of it. */
 void path_reply_head(const struct path_reply *reply, struct buf *buf);
-/* What was lost between two moments: of several processors at once the time counts once. */
-struct path_losses {
-	uint64_t events;          /* 0: how many is not known */
-	uint64_t ns;              /* in how much of the time, 0 none */
-};
-struct path_losses path_losses(const struct trace *trace, uint64_t from_ns, uint64_t to_ns);
 /* A line, if there were any; `what` follows from them. */
-void path_put_losses(const struct path_losses *losses, const char *what, struct buf *buf);
+void path_put_losses(const struct trace_losses *losses, const char *what, struct buf *buf);
 /* Whose path is meant where nobody is named: the recorded command's, or that of the only one that was to be recorded; 0 of
  * nobody. */
 int path_root(const struct session *session, uint32_t *ret_tid, struct err *err);

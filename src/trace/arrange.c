@@ -5,6 +5,7 @@
  * than the writer ever does is damage, as it would cost memory without bound. */
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "trace/reader.h"
 
 #define OVERLAP_LIMIT 8u  /* chunks of one processor at the same time */
@@ -132,11 +133,42 @@ static void sum_gaps(struct trace *trace)
 
 	if (trace->gaps.length)
 		qsort(trace->gaps.items, trace->gaps.length, sizeof(struct trace_gap), gaps_by_time);
-	summary->lost = 0;
-	for (size_t i = 0; i < trace->gaps.length; i++)
-		summary->lost += trace->gaps.items[i].lost;
+	summary->lost = summary->longest_gap_ns = 0;
+	for (size_t i = 0; i < trace->gaps.length; i++) {
+		const struct trace_gap *gap = &trace->gaps.items[i];
+
+		summary->lost += gap->lost;
+		if (gap->to_ns > gap->from_ns && gap->to_ns - gap->from_ns > summary->longest_gap_ns)
+			summary->longest_gap_ns = gap->to_ns - gap->from_ns;
+	}
 	summary->gaps = trace->gaps.items;
 	summary->gap_count = trace->gaps.length;
+}
+
+struct trace_losses trace_losses(const struct trace *trace, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct trace_summary *summary = trace_summary(trace);
+	uint64_t reach = from_ns > summary->longest_gap_ns ? from_ns - summary->longest_gap_ns : 0, told = from_ns;
+	struct trace_losses losses = { 0 };
+	size_t low = 0, high = summary->gap_count;
+
+	SEARCH(low, high, middle, summary->gaps[middle].from_ns < reach);
+	for (; low < summary->gap_count && summary->gaps[low].from_ns < to_ns; low++) {
+		const struct trace_gap *gap = &summary->gaps[low];
+		uint64_t from = gap->from_ns > told ? gap->from_ns : told, to = gap->to_ns < to_ns ? gap->to_ns : to_ns;
+
+		if (gap->to_ns <= from_ns || gap->to_ns < gap->from_ns)
+			continue;
+		losses.stretches++;
+		losses.events += gap->lost;
+		if (gap->to_ns - gap->from_ns > losses.longest_ns)
+			losses.longest_ns = gap->to_ns - gap->from_ns;
+		if (to > from) {
+			losses.ns += to - from;
+			told = to;
+		}
+	}
+	return losses;
 }
 
 void trace_arrange_end(struct trace *trace, const struct trace_gap *gaps, size_t count)

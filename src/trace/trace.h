@@ -52,8 +52,9 @@ struct trace_summary {
 						was broken off began; 0 none */
 	uint32_t threads, processes;         /* that appear */
 	bool complete;                       /* was closed properly; else cut off or still being written */
-	const struct trace_gap *gaps;
+	const struct trace_gap *gaps;        /* by when they begin */
 	size_t gap_count;
+	uint64_t longest_gap_ns;
 	const char *const *machine;          /* key=value, NULL-terminated */
 };
 
@@ -63,6 +64,16 @@ int trace_open(const char *path, struct trace **ret_trace, struct err *err);
 int trace_open_checked(const char *path, struct trace **ret_trace, struct err *err);
 void trace_close(struct trace *trace);
 const struct trace_summary *trace_summary(const struct trace *trace);
+
+/* What was lost between two moments. */
+struct trace_losses {
+	uint64_t events;          /* 0: how many is not known */
+	uint64_t ns;              /* in how much of the time, 0 none: of several processors at once it counts once */
+	uint64_t longest_ns;      /* of the stretches, whole */
+	unsigned stretches;
+};
+struct trace_losses trace_losses(const struct trace *trace, uint64_t from_ns, uint64_t to_ns);
+
 const char *trace_path(const struct trace *trace);
 /* Threads of which the heads of chunks tell, each tid once; pid 0 where that is not told. */
 void trace_each_tid(const struct trace *trace, void (*call)(void *context, uint32_t tid, uint32_t pid), void *context);

@@ -189,6 +189,7 @@ static void threads_are_counted_by_life(void **state)
 
 static void losses_are_told(void **state)
 {
+	struct trace_losses losses;
 	const char *path = path_of("gaps");
 	struct writer *writer = create(path, (struct writer_options){ .cpus = 4 });
 	struct event_clock clock = { .realtime_ns = 5000000000000 };
@@ -204,6 +205,20 @@ static void losses_are_told(void **state)
 	assert_int_equal(trace_summary(trace)->gap_count, 2);
 	assert_int_equal(trace_summary(trace)->gaps[0].cpu, 1);
 	assert_int_equal(trace_summary(trace)->gaps[1].to_ns, 300);
+	/* of two processors at once the time counts once; what only touches the window is none of it */
+	losses = trace_losses(trace, 180, 350);
+	assert_int_equal(losses.stretches, 2);
+	assert_int_equal(losses.events, 21);
+	assert_int_equal(losses.ns, 170);
+	assert_int_equal(losses.longest_ns, 250);
+	losses = trace_losses(trace, 300, 500);
+	assert_int_equal(losses.stretches, 1);
+	assert_int_equal(losses.events, 4);
+	assert_int_equal(losses.ns, 100);
+	losses = trace_losses(trace, 400, 500);
+	assert_int_equal(losses.stretches, 0);
+	assert_int_equal(losses.longest_ns, 0);
+	assert_int_equal(trace_losses(trace, 0, 150).stretches, 0);
 	assert_int_equal(trace_wall_ns(trace, 350), 5000000000250);
 	assert_int_equal(trace_summary(trace)->start_wall_ns, 5000000000000);
 	trace_close(trace);
