@@ -579,6 +579,21 @@ static unsigned long port_of(const char *text, const char *end)
 	return end > text ? strtoul(end, NULL, 10) : 0;
 }
 
+/* Where a text ends that begins with an address and its port. */
+static size_t place_length(const char *text)
+{
+	return strcspn(text, " ");
+}
+
+/* What is sent there comes to who is bound here. */
+static bool reaches(const char *to, const char *bound)
+{
+	size_t length = place_length(bound);
+
+	return port_of(to, to + place_length(to)) == port_of(bound, bound + length) &&
+	       (!strncmp(bound, "0.0.0.0:", 8) || !strncmp(bound, "[::]:", 5) || (place_length(to) == length && !strncmp(to, bound, length)));
+}
+
 /* The process may have sent the datagrams that lie there: a socket of its is bound where they came from, or sends to where that one is
  * bound, or to anybody. */
 static bool may_have_sent(const struct question *q, uint32_t thread, const struct descriptor *to)
@@ -589,13 +604,11 @@ static bool may_have_sent(const struct question *q, uint32_t thread, const struc
 
 	for (uint32_t i = 0; i < row.count; i++) {
 		const struct descriptor *d = ends_at(ends, row, i);
-		const char *far = strstr(d->text, "-> "), *end = d->text + strlen(d->text), *to_end = to->text + strlen(to->text);
+		const char *far = strstr(d->text, "-> ");
 
 		if (d->at.kind != OBJECT_KIND_udp || d->pid == to->pid)
 			continue;
-		if (from && port_of(from, to_end) == port_of(d->text, far && far > d->text ? far - 1 : end))
-			return true;
-		if (!from && (!far || port_of(far, end) == port_of(to->text, to_end)))
+		if (from ? reaches(from + 3, d->text) : !far || reaches(far + 3, to->text))
 			return true;
 	}
 	return !row.count;
@@ -622,7 +635,7 @@ void ask_unread_datagrams(struct question *q)
 		if (d->at.kind != OBJECT_KIND_udp || !d->at.queued || d->time < q->from)
 			continue;
 		thread = tables_process(tables, d->pid, d->time);
-		if (!thread || thread == q->episode->thread || (!relay && !may_have_sent(q, q->episode->thread, d)))
+		if (!thread || thread == q->episode->thread || !may_have_sent(q, relay ? trails->items[relay].thread : q->episode->thread, d))
 			continue;
 		s.hop_count = relay ? follow_hops(trails, relay, s.hops) : 0;
 		if (s.hop_count + 1 > WALK_MAX_HOPS)
