@@ -15,6 +15,7 @@ typedef uint64_t (*key_of)(const struct descriptor *descriptor);
 static uint64_t object_key(const struct descriptor *d) { return d->at.object; }
 static uint64_t channel_key(const struct descriptor *d) { return d->at.channel_in; }
 static uint64_t answering_key(const struct descriptor *d) { return d->at.channel_out; }
+static uint64_t unread_key(const struct descriptor *d) { return d->at.kind == OBJECT_KIND_udp && d->at.queued; }
 static uint64_t pid_key(const struct descriptor *d) { return d->pid; }
 
 /* A descriptor's place; they lie in the order of time. */
@@ -41,9 +42,8 @@ static bool is_of_windows(const struct descriptor *d)
 
 static struct row sorted(struct arena *arena, const struct tables *tables, key_of key, key_of then)
 {
-	uint32_t *items = arena_array(arena, uint32_t, tables->descriptor_count);
 	struct keyed *keyed = mem_alloc(arena_array_bytes(sizeof(*keyed), tables->descriptor_count + 1));
-	uint32_t count = 0;
+	uint32_t count = 0, *items;
 
 	for (size_t i = 0; i < tables->descriptor_count; i++) {
 		uint64_t of = key(&tables->descriptors[i]);
@@ -52,6 +52,7 @@ static struct row sorted(struct arena *arena, const struct tables *tables, key_o
 			keyed[count++] = (struct keyed){ of, then ? then(&tables->descriptors[i]) : 0, (uint32_t)i };
 	}
 	qsort(keyed, count, sizeof(*keyed), compare);
+	items = arena_array(arena, uint32_t, count);
 	for (uint32_t i = 0; i < count; i++)
 		items[i] = keyed[i].place;
 	free(keyed);
@@ -162,6 +163,7 @@ void ends_build(struct arena *arena, const struct scene *scene, struct ends *ret
 	ret_ends->by_object = sorted(arena, tables, object_key, NULL);
 	ret_ends->by_channel = sorted(arena, tables, channel_key, answering_key);
 	ret_ends->by_pid = sorted(arena, tables, pid_key, NULL);
+	ret_ends->unread = sorted(arena, tables, unread_key, NULL);
 	map_init(&ret_ends->roles);
 	map_init(&ret_ends->set_roles);
 	map_init(&ret_ends->windows);

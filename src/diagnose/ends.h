@@ -21,6 +21,7 @@ struct ends {
 	struct row by_object;      /* indices into tables->descriptors, sorted by object, then time */
 	struct row by_channel;     /* those that receive from a channel, sorted by it, by where they send to, then time */
 	struct row by_pid;         /* sorted by process, then time */
+	struct row unread;         /* sockets of datagrams of which some lie there unread, by time */
 };
 
 void ends_build(struct arena *arena, const struct scene *scene, struct ends *ret_ends);

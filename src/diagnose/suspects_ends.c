@@ -627,12 +627,12 @@ void ask_unread_datagrams(struct question *q)
 	if (q->scene->messages_seen || (q->wait->kind != WAIT_KIND_poll && q->wait->kind != WAIT_KIND_read &&
 					q->wait->kind != WAIT_KIND_epoll) || only_looks(q))
 		return;
-	for (size_t i = 0; i < tables->descriptor_count; i++) {
-		const struct descriptor *d = &tables->descriptors[i];
+	for (uint32_t i = 0; i < q->inquiry->ends->unread.count; i++) {
+		const struct descriptor *d = ends_at(q->inquiry->ends, q->inquiry->ends->unread, i);
 		struct suspect s = { .confidence = relay ? weight_of(q) : limit(q, LIMIT_unread_without_relay) };
 		uint32_t thread;
 
-		if (d->at.kind != OBJECT_KIND_udp || !d->at.queued || d->time < q->from)
+		if (d->time < q->from)
 			continue;
 		thread = tables_process(tables, d->pid, d->time);
 		if (!thread || thread == q->episode->thread || !may_have_sent(q, relay ? trails->items[relay].thread : q->episode->thread, d))

@@ -6,9 +6,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "trace/blocks.h"
 #include "trace/copy.h"
 #include "trace/copy_own.h"
 #include "trace/part.h"
+
+#define NEAR_EVENTS 1500000u /* to go through them takes less than to open an index */
 
 static int copy_events(const struct trace *trace, const struct trace_filter *filter, struct writer *writer, struct err *err)
 {
@@ -22,10 +25,32 @@ static int copy_events(const struct trace *trace, const struct trace_filter *fil
 	return r;
 }
 
+/* What tells what stood at a moment, where that is far from the head of its file and an index knows it of a moment shortly
+ * before: the events since, with what stood then. */
+static struct trace *open_before(const struct trace *trace, uint64_t from_ns, struct arena *arena)
+{
+	struct standing_events *events = arena_new(arena, struct standing_events);
+	struct blocks *blocks;
+	uint64_t begin_ns;
+	size_t i;
+	int r;
+
+	if (trace_state_from(trace, from_ns) >= trace_copy_begin(trace, NEAR_EVENTS) || blocks_open(trace, &(struct blocks_options){ 0 }, &blocks, NULL))
+		return NULL;
+	blocks_keep_to_itself(blocks);
+	i = blocks_find(blocks, from_ns - 1);
+	blocks_begin_at_head(blocks, i);
+	begin_ns = blocks_at(blocks, i)->from_ns;
+	r = blocks_standing(blocks, i, arena, events, NULL);
+	blocks_close(blocks);
+	return r ? NULL : trace_part(trace, begin_ns, from_ns - 1, events);
+}
+
 /* The trace from then on, and what stood at that moment: who waits since when, and who is there no more. */
 static struct trace *open_since(const struct trace *trace, uint64_t from_ns, struct arena *arena)
 {
-	struct trace_filter filter = { .from_ns = trace_state_from(trace, from_ns), .to_ns = from_ns - 1 };
+	struct trace *before = open_before(trace, from_ns, arena);
+	struct trace_filter filter = { .from_ns = before ? 0 : trace_state_from(trace, from_ns), .to_ns = from_ns - 1 };
 	struct standing *standing = standing_new(trace, from_ns);
 	struct standing_events events;
 	struct trace_cursor *cursor;
@@ -33,11 +58,12 @@ static struct trace *open_since(const struct trace *trace, uint64_t from_ns, str
 	for (unsigned type = 0; type < EVENT_MAX; type++)
 		if (event_infos[type].name && standing_ever(type))
 			trace_filter_add(&filter, type);
-	cursor = trace_cursor_new(trace, &filter);
+	cursor = trace_cursor_new(before ? before : trace, &filter);
 	for (const struct event *e; (e = trace_cursor_next(cursor)); )
 		if (e->data || !event_infos[e->type].bytes)
 			standing_see(standing, e);
 	trace_cursor_free(cursor);
+	trace_close(before);
 	standing_take(arena, standing, from_ns - 1, &events);
 	standing_free(standing);
 	return trace_part(trace, from_ns, UINT64_MAX, &events);

@@ -9,7 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "session/ring_copy.h"
+#include "trace/blocks.h"
 #include "trace/trace.h"
 #include "trace/writer.h"
 
@@ -59,7 +61,8 @@ static void add_task(struct writer *writer, uint64_t time, uint32_t tid, uint32_
 	add(writer, time, EVENT_task, tid, &task, "name\0/bin/name\0name\0", 20);
 }
 
-static void write_ring(void)
+/* With so many switches of a busy thread in each second before the copy begins. */
+static void write_ring(unsigned switches)
 {
 	struct writer_options options = { .cpus = 1, .recording = 5 };
 	struct writer *writer;
@@ -83,6 +86,10 @@ static void write_ring(void)
 	ADD(writer, 20 * SECOND + 1, fork, BUSY, .child = GONE, .child_pid = GONE);
 	add_task(writer, 20 * SECOND + 2, GONE, UID + 1);
 	for (uint64_t at = 21; at < 120; at++) {
+		for (unsigned i = 0; i < switches && (at + 1) * SECOND < FROM_NS; i += 2) {
+			ADD(writer, at * SECOND - (switches - i) * 100ull, switch, BUSY, .next = 0, .state = TASK_STATE_sleeping, .wait = WAIT_KIND_sleep);
+			ADD(writer, at * SECOND - (switches - i) * 100ull + 50, switch, 0, .next = BUSY);
+		}
 		ADD(writer, at * SECOND, switch, BUSY, .next = 0, .state = TASK_STATE_sleeping, .wait = WAIT_KIND_sleep);
 		ADD(writer, at * SECOND + 500, switch, 0, .next = BUSY);
 	}
@@ -133,7 +140,7 @@ static void test_from_the_middle(void **state)
 	struct ring_copy_want want = { .from_ns = FROM_NS };
 
 	(void)state;
-	write_ring();
+	write_ring(0);
 	assert_int_equal(ring_copy(ring, path, &want, NULL), 0);
 	check_copy(1);
 	unlink(path);
@@ -141,10 +148,61 @@ static void test_from_the_middle(void **state)
 	check_copy(0);
 }
 
+static void add_events(const char *of, struct buf *to)
+{
+	struct trace_filter filter = { .unnumbered = true };
+	struct trace_cursor *cursor;
+	struct trace *trace;
+
+	assert_int_equal(trace_open(of, &trace, NULL), 0);
+	cursor = trace_cursor_new(trace, &filter);
+	for (const struct event *e; (e = trace_cursor_next(cursor)); ) {
+		buf_printf(to, "%llu %u %u ", (unsigned long long)e->time, e->type, e->tid);
+		buf_add(to, e->data, e->data ? event_infos[e->type].bytes : 0);
+	}
+	trace_cursor_free(cursor);
+	trace_close(trace);
+}
+
+/* Far behind the head of a file the index says what stood: the copy is the same. */
+static void test_from_the_index(void **state)
+{
+	struct ring_copy_want want = { .from_ns = FROM_NS };
+	struct blocks *blocks;
+	struct trace *trace;
+	struct buf without, with;
+	char index[128];
+
+	(void)state;
+	write_ring(30000);
+	buf_init(&without);
+	buf_init(&with);
+	assert_int_equal(ring_copy(ring, path, &want, NULL), 0);
+	check_copy(1);
+	add_events(path, &without);
+	unlink(path);
+	assert_int_equal(trace_open(ring, &trace, NULL), 0);
+	assert_int_equal(blocks_open(trace, &(struct blocks_options){ 0 }, &blocks, NULL), 0);
+	assert_true(blocks_count(blocks) > 20);
+	assert_int_equal(blocks_find_standing(blocks, blocks_find(blocks, FROM_NS - 5 * SECOND), 1, NULL), 0);
+	blocks_close(blocks);
+	trace_close(trace);
+	snprintf(index, sizeof(index), "%s/0.trace.index", ring);
+	assert_int_equal(access(index, R_OK), 0);
+	assert_int_equal(ring_copy(ring, path, &want, NULL), 0);
+	check_copy(1);
+	add_events(path, &with);
+	assert_int_equal(with.length, without.length);
+	assert_memory_equal(with.data, without.data, with.length);
+	buf_done(&without);
+	buf_done(&with);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_from_the_middle, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_from_the_index, make_folder, remove_folder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
