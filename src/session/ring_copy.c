@@ -25,25 +25,32 @@ static int copy_events(const struct trace *trace, const struct trace_filter *fil
 	return r;
 }
 
-/* What tells what stood at a moment, where that is far from the head of its file and an index knows it of a moment shortly
- * before: the events since, with what stood then. */
+/* The last block up to that one, and after the moment, at whose beginning it is known what stands. */
+static bool find_known(const struct blocks *blocks, size_t i, uint64_t after_ns, size_t *ret_known)
+{
+	for (*ret_known = i; blocks_at(blocks, *ret_known)->from_ns > after_ns; --*ret_known)
+		if (blocks_at(blocks, *ret_known)->known || !*ret_known)
+			return blocks_at(blocks, *ret_known)->known;
+	return false;
+}
+
+/* What tells what stood at a moment, where that is far from the head of its file and an index knows it of a moment between the
+ * two: the events since, with what stood then. */
 static struct trace *open_before(const struct trace *trace, uint64_t from_ns, struct arena *arena)
 {
 	struct standing_events *events = arena_new(arena, struct standing_events);
 	struct blocks *blocks;
-	uint64_t begin_ns;
-	size_t i;
-	int r;
+	uint64_t head_ns = trace_state_from(trace, from_ns), begin_ns;
+	bool is_known;
+	size_t known;
 
-	if (trace_state_from(trace, from_ns) >= trace_copy_begin(trace, NEAR_EVENTS) || blocks_open(trace, &(struct blocks_options){ 0 }, &blocks, NULL))
+	if (head_ns >= trace_copy_begin(trace, NEAR_EVENTS) || blocks_open(trace, &(struct blocks_options){ 0 }, &blocks, NULL))
 		return NULL;
 	blocks_keep_to_itself(blocks);
-	i = blocks_find(blocks, from_ns - 1);
-	blocks_begin_at_head(blocks, i);
-	begin_ns = blocks_at(blocks, i)->from_ns;
-	r = blocks_standing(blocks, i, arena, events, NULL);
+	is_known = find_known(blocks, blocks_find(blocks, from_ns - 1), head_ns, &known) && !blocks_standing(blocks, known, arena, events, NULL);
+	begin_ns = blocks_at(blocks, known)->from_ns;
 	blocks_close(blocks);
-	return r ? NULL : trace_part(trace, begin_ns, from_ns - 1, events);
+	return is_known ? trace_part(trace, begin_ns, from_ns - 1, events) : NULL;
 }
 
 /* The trace from then on, and what stood at that moment: who waits since when, and who is there no more. */
