@@ -115,6 +115,32 @@ class Checker(Document):
         if not is_near(m['time'], ns, 0.05) or len(threads) < int(m['count']):
             self.say(f'{m["count"]} threads did the same for {m["time"]}: {len(threads)} are charged with {show(ns)}')
 
+    def queued(self, thread):
+        return [(low, high, cpu) for low, high, state, _, cpu in thread.spans(self.start, self.end) if state == 'runnable']
+
+    def say_keepers(self, m):
+        """While the culprit could have run, each of them did, for so long."""
+        culprit = self.actor(self.answer.get('culprit') or {}, 'the culprit')
+        told = re.findall(rf'({ONE}) (?:had its processor )?for ({TIME})', m.group(0).removeprefix(' Meanwhile '))
+        for words, time in told if culprit else ():
+            keeper = self.who(re.sub(r'^(?:, | and )', '', words).removeprefix('and '), 'who had the processor')
+            had = sum(b - a for low, high, _ in self.queued(culprit) for a, b, s, _, _ in (keeper.spans(low, high) if keeper else ()) if s == 'running')
+            doubt = 2 * MS + self.lost + self.trace.times(culprit, self.start, self.end)['unknown']
+            if keeper and (nanoseconds(time) > had * 1.01 + doubt or at_most(time) * 20 < had * 9):
+                self.say(f'{keeper.tid} had a processor for {show(had)} while {culprit.tid} could have run, not for {time}')
+
+    def say_bound(self, m):
+        """It stood at that processor, and at no other; nobody is seen on the other one for so long."""
+        culprit = self.actor(self.answer.get('culprit') or {}, 'the culprit')
+        queued = self.queued(culprit) if culprit else []
+        if any(cpu not in (None, int(m['cpu'])) for _, _, cpu in queued):
+            self.say(f'it stood at processors {sorted({cpu for _, _, cpu in queued})}')
+        busy = sum(b - a for low, high, _ in queued for lives in self.trace.by_tid.values() for t in lives
+                   for a, b, s, _, cpu in t.spans(low, high)
+                   if s == 'running' and cpu == int(m['other']))
+        if queued and nanoseconds(m['time']) > sum(high - low for low, high, _ in queued) - busy + 20 * MS + self.lost:
+            self.say(f'processor {m["other"]} was not idle for {m["time"]}: threads ran there for {show(busy)}')
+
     def say_limit(self, m):
         """A wait of the victim of that length ended by its timeout."""
         victim = self.who(m['who'], 'whose time limit ran out')

@@ -83,6 +83,23 @@ static void put_plan(struct json *json, const struct diagnosis *g)
 	json_end(json);
 }
 
+static void put_keepers(struct json *json, const struct diagnosis *g)
+{
+	json_array(json, "processor_had_by");
+	for (size_t i = 0; i < g->keeper_count; i++) {
+		json_object(json, NULL);
+		answer_actor_json(json, &g->keepers[i]);
+		json_u64(json, "ns", g->keepers_ns[i]);
+		json_end(json);
+	}
+	json_end(json);
+	if (!g->idle_ns)
+		return;
+	json_u64(json, "queued_on", g->queue_cpu);
+	json_u64(json, "idle_processor", g->idle_cpu);
+	json_u64(json, "idle_ns", g->idle_ns);
+}
+
 static void put_parties(struct json *json, const struct diagnosis *g)
 {
 	if (g->verdict == VERDICT_NONE) {
@@ -104,6 +121,8 @@ static void put_parties(struct json *json, const struct diagnosis *g)
 	json_bool(json, "internal", g->culprit.internal);
 	json_bool(json, "waits_for_user", g->person);
 	json_u64(json, "confidence", g->confidence);
+	if (g->keeper_count)
+		put_keepers(json, g);
 	json_end(json);
 }
 

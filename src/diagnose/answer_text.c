@@ -113,6 +113,19 @@ static void tell_path(const struct describer *d, const struct diagnosis *g, stru
 	}
 }
 
+/* Who shared the processor that the culprit did not get. */
+static void tell_keepers(const struct describer *d, const struct diagnosis *g, struct buf *buf)
+{
+	for (size_t i = 0; i < g->keeper_count; i++)
+		buf_printf(buf, i ? "%s%s for %s" : "%s%s had its processor for %s", !i ? " Meanwhile " : i + 1 < g->keeper_count ? ", " : " and ",
+			   answer_who(d->arena, &g->keepers[i]), describe_time(d->arena, g->keepers_ns[i]));
+	if (g->keeper_count)
+		buf_text(buf, ".");
+	if (g->idle_ns)
+		buf_printf(buf, " It stood at processor %u alone, while processor %u was idle for %s of that time: it may run nowhere else.", g->queue_cpu,
+			   g->idle_cpu, describe_time(d->arena, g->idle_ns));
+}
+
 static void tell_culprit(const struct describer *d, const struct diagnosis *g, struct buf *buf)
 {
 	const struct path_step *last = g->path_count ? &g->path[g->path_count - 1] : NULL;
@@ -161,6 +174,7 @@ static void tell_culprit(const struct describer *d, const struct diagnosis *g, s
 		buf_text(buf, " It waits for its user.");
 	if (g->confidence < 60)
 		buf_printf(buf, " This is a guess (confidence %u %%).", g->confidence);
+	tell_keepers(d, g, buf);
 	answer_fellows_text(d, g, buf);
 	if (g->covers_ns)
 		buf_printf(buf, " That explains %s of the time; why the rest took so long is not known.", describe_time(d->arena, g->covers_ns));

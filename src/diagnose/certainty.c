@@ -197,6 +197,9 @@ void certainty_judge(struct investigation *v)
 	}
 	if (!v->culprit || d->culprit.kind != ACTOR_THREAD)
 		return;
+	/* The way there may stand as it will: that one of many had the processor for a part of the time is no more than that. */
+	if (d->queued_ns && !most_of(v->scene, d->hog_ns, d->queued_ns))
+		return;
 	judge_share(v);
 	if (looks_in_vain(v)) {
 		d->confidence = weaker(d->confidence, (uint8_t)limit_of(v->scene, LIMIT_loop_unknown));

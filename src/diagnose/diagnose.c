@@ -121,6 +121,26 @@ static uint8_t kept_off(const struct investigation *v, uint64_t part_ns, uint64_
 												    : limit_of(v->scene, LIMIT_kept_off_partly));
 }
 
+static void name_keepers(struct investigation *v, const struct account *a)
+{
+	struct actor *keepers = arena_array(v->arena, struct actor, KEEPERS_TOLD);
+	uint64_t *ns = arena_array(v->arena, uint64_t, KEEPERS_TOLD);
+	struct diagnosis *d = v->d;
+	struct keepers found;
+
+	starved_by(v->scene, a->thread, a->first_ns, a->last_ns, &found);
+	for (unsigned i = 0; i < found.count; i++) {
+		describe_thread(&v->describer, found.items[i].thread, middle_of(a->first_ns, a->last_ns), &keepers[i]);
+		ns[i] = found.items[i].ns;
+	}
+	d->keepers = keepers;
+	d->keepers_ns = ns;
+	d->keeper_count = found.count;
+	d->queue_cpu = found.cpu;
+	d->idle_cpu = found.idle_cpu;
+	d->idle_ns = found.count ? found.idle_ns : 0;
+}
+
 static void name_who_kept_off(struct investigation *v, const struct account *a)
 {
 	struct diagnosis *d = v->d;
@@ -143,6 +163,7 @@ static void name_who_kept_off(struct investigation *v, const struct account *a)
 		describe_thread(&v->describer, hog, a->last_ns, &d->culprit);
 		describe_busy(&v->describer, a->first_ns, a->last_ns, &d->culprit);
 		d->confidence = (uint8_t)limit_of(v->scene, LIMIT_kept_off_by_all);
+		name_keepers(v, a);
 		return;
 	}
 	describe_thread(&v->describer, hog, a->last_ns, &d->culprit);

@@ -140,6 +140,11 @@ struct diagnosis {
 	uint64_t ended_ns;            /* when the hang did, where only its beginning was looked at, which is the window; else 0 */
 	struct actor victim;
 	struct actor culprit;
+	const struct actor *keepers;  /* where several shared the processor on which the culprit stood in the queue: who, and for how long each */
+	const uint64_t *keepers_ns;
+	size_t keeper_count;
+	unsigned queue_cpu, idle_cpu; /* it stood on that one all the time, ... */
+	uint64_t idle_ns;             /* ... while the other was idle for so long; 0: not so */
 	uint64_t hog_ns, queued_ns;   /* culprit had the processor, in so much time in which another could have run */
 	bool source;                  /* not the culprit's thread, but the interrupt's source on which it waited */
 	bool far;                     /* and that is another machine */

@@ -55,8 +55,16 @@ static void add_cpu(const struct cpu_row *row, uint32_t *at, uint64_t from, uint
 	}
 }
 
+/* The recorder: what it takes is not what keeps a thread off when nobody records. */
+static bool only_looks(const struct scene *scene, uint32_t thread)
+{
+	const char *recorder = scene->trace ? trace_machine(scene->trace, "recorder_pid") : NULL;
+
+	return (recorder && strtoul(recorder, NULL, 10) == scene_pid(scene, thread)) || scene_is_other_argus(scene, thread);
+}
+
 /* Of equals the first; 0 none. */
-static uint32_t biggest(const struct uses *used, uint32_t but, uint64_t *ret_ns)
+static uint32_t biggest(const struct scene *scene, const struct uses *used, uint32_t but, uint64_t *ret_ns)
 {
 	uint32_t best = 0;
 	uint64_t most = 0;
@@ -65,7 +73,7 @@ static uint32_t biggest(const struct uses *used, uint32_t but, uint64_t *ret_ns)
 		uint32_t thread = used->threads.items[i];
 		uint64_t ns = used->ns[thread];
 
-		if (thread && thread != but && ns && (ns > most || (ns == most && thread < best))) {
+		if (thread && thread != but && ns && (ns > most || (ns == most && thread < best)) && !only_looks(scene, thread)) {
 			best = thread;
 			most = ns;
 		}
@@ -212,7 +220,7 @@ static void find(const struct scene *scene, uint32_t thread, uint64_t from_ns, u
 		if (scene->tables->threads[other].prio <= limit_of(scene, LIMIT_goes_before))
 			ret_starved->raised_ns += used.ns[other];
 	}
-	ret_starved->hog = biggest(&used, thread, &ret_starved->hog_ns);
+	ret_starved->hog = biggest(scene, &used, thread, &ret_starved->hog_ns);
 	ret_starved->quota = quota_of(scene, thread);
 	if (ret_starved->quota && ret_starved->quota->quota_ns && ret_starved->quota->period_ns) {
 		const struct quota *q = ret_starved->quota;
@@ -226,7 +234,7 @@ static void find(const struct scene *scene, uint32_t thread, uint64_t from_ns, u
 			add_cpu(&scene->cpus[i], &runs[i], from_ns, to_ns, &used);
 		}
 		ret_starved->group_ns = group_use(scene, thread, q, &used);
-		ret_starved->group_hog = biggest(&used, 0, &ret_starved->group_hog_ns);
+		ret_starved->group_hog = biggest(scene, &used, 0, &ret_starved->group_hog_ns);
 		allowed = (to_ns - from_ns) / q->period_ns * q->quota_ns;
 		/* The kernel counted it, or the whole quota was used, or nearly: the rest of
 		 * the time nobody of the group could run. Not where the group used far more: who was stopped there once was
@@ -280,4 +288,81 @@ bool starved_judge(const struct scene *scene, uint32_t thread, uint64_t from_ns,
 	       (prio && prio < limit_of(scene, LIMIT_real_time)) ||
 	       (most_of(scene, s->before_ns, s->runnable_ns) && hardly_ran(scene, s, LIMIT_ran_behind)) ||
 	       (one && hardly_ran(scene, s, LIMIT_ran_beside_one));
+}
+
+/* On which processor the thread stood whenever it could have run; false: on several, or nowhere. */
+static bool find_queue(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint16_t *ret_cpu)
+{
+	const struct scene_thread *t = &scene->threads[thread];
+	bool found = false;
+
+	for (uint32_t i = scene_span_index(scene, thread, from_ns); i < t->span_count && t->spans[i].start_ns < to_ns; i++) {
+		const struct span *s = &t->spans[i];
+
+		if (s->state != SPAN_RUNNABLE && s->state != SPAN_RUNNING)
+			continue;
+		if (found && s->cpu != *ret_cpu)
+			return false;
+		*ret_cpu = s->cpu;
+		found = true;
+	}
+	return found && *ret_cpu < scene->cpu_count;
+}
+
+/* Who ran on that processor whenever the thread stood in a queue. */
+static void run_meanwhile(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint16_t cpu, struct uses *used)
+{
+	const struct scene_thread *t = &scene->threads[thread];
+	uint32_t run = 0;
+
+	for (uint32_t i = scene_span_index(scene, thread, from_ns); i < t->span_count && t->spans[i].start_ns < to_ns; i++) {
+		const struct span *s = &t->spans[i];
+		uint64_t from = s->start_ns > from_ns ? s->start_ns : from_ns, to = span_end(s) < to_ns ? span_end(s) : to_ns;
+
+		if (s->state == SPAN_RUNNABLE && !s->throttled && to > from)
+			add_cpu(&scene->cpus[cpu], &run, from, to, used);
+	}
+}
+
+static void forget_uses(struct uses *used)
+{
+	for (size_t i = 0; i < used->threads.length; i++)
+		used->ns[used->threads.items[i]] = 0;
+	vec_clear(&used->threads);
+}
+
+void starved_by(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct keepers *ret_keepers)
+{
+	struct uses used = { mem_zalloc(arena_array_bytes(sizeof(*used.ns), scene->thread_count)), { 0 } };
+	struct state_times times;
+	uint64_t least;
+	uint16_t cpu;
+
+	*ret_keepers = (struct keepers){ 0 };
+	scene_state_times(scene, thread, from_ns, to_ns, &times);
+	least = part_of(scene, LIMIT_keeper, times.ns[SPAN_RUNNABLE]);
+	if (find_queue(scene, thread, from_ns, to_ns, &cpu)) {
+		run_meanwhile(scene, thread, from_ns, to_ns, cpu, &used);
+		ret_keepers->cpu = cpu;
+		for (unsigned i = 0; i < KEEPERS_TOLD; i++) {
+			struct keeper *keeper = &ret_keepers->items[i];
+
+			keeper->thread = biggest(scene, &used, thread, &keeper->ns);
+			if (!keeper->thread || keeper->ns < least)
+				break;
+			used.ns[keeper->thread] = 0;
+			ret_keepers->count++;
+		}
+		for (uint16_t i = 0; i < scene->cpu_count; i++) {
+			forget_uses(&used);
+			if (i != cpu)
+				run_meanwhile(scene, thread, from_ns, to_ns, i, &used);
+			if (used.ns[0] > ret_keepers->idle_ns && used.ns[0] >= part_of(scene, LIMIT_a_good_part, times.ns[SPAN_RUNNABLE])) {
+				ret_keepers->idle_ns = used.ns[0];
+				ret_keepers->idle_cpu = i;
+			}
+		}
+	}
+	vec_done(&used.threads);
+	free(used.ns);
 }

@@ -20,4 +20,17 @@ struct starved {
  * sharing a busy machine with others is slow, but not starvation. */
 bool starved_judge(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct starved *ret_starved);
 
+/* Who had the processors on which the thread stood in the queue, the longest first; nobody who only looks, as the recorder does. */
+#define KEEPERS_TOLD 3u
+struct keepers {
+	struct keeper {
+		uint32_t thread;
+		uint64_t ns;
+	} items[KEEPERS_TOLD];
+	unsigned count;
+	uint16_t cpu, idle_cpu;    /* it stood on the first all the time ... */
+	uint64_t idle_ns;          /* ... while the second was idle for so long; 0: not so */
+};
+void starved_by(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct keepers *ret_keepers);
+
 #endif
