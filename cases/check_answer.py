@@ -264,12 +264,14 @@ class Checker(Document):
             sender = self.who(packet['sender'], 'who sent the packet')
             if sender and not self.trace.waits_in(sender, self.start, self.end):
                 self.say(f'{sender.tid} did not wait while its packet is said to have been on its way')
-        elif m['source'] not in SOURCES:
+        source = re.sub(r'^(block device I/O) for .*', r'\1', m['source'])
+        if not packet and source not in SOURCES:
             self.say(f'"{m["source"]}" is no source')
-        cause = 'network' if packet else SOURCES.get(m['source'])
+        cause = 'network' if packet else SOURCES.get(source)
         if thread and cause:
-            causes = [(w.wake or {}).get('cause') for _, _, w in self.trace.waits_in(thread, self.start, self.end)]
-            if cause not in causes:
+            waits = [w for _, _, w in self.trace.waits_in(thread, self.start, self.end)]
+            # who stands there still waits for it
+            if cause not in [(w.wake or {}).get('cause') for w in waits] and not (cause == 'block_io' and any(not w.end for w in waits)):
                 self.say(f'no wait of {thread.tid} in the window was ended by {m["source"]}')
 
     def say_far(self, m):

@@ -12,6 +12,7 @@
 #include "diagnose/answer.h"
 #include "diagnose/certainty.h"
 #include "diagnose/far_host.h"
+#include "diagnose/kernel_place.h"
 #include "diagnose/investigation.h"
 #include "diagnose/judgement.h"
 #include "diagnose/loops.h"
@@ -184,6 +185,13 @@ static void blame_processor(struct investigation *v, const struct account *a)
 		v->d->confidence = sure;
 }
 
+/* It stands where the kernel waits for a block device, which so is what is late. */
+static bool waits_for_device(const struct investigation *v, const struct wait *w)
+{
+	return w->end == WAIT_END_OPEN && rule_holds(v->scene, RULE_device_late) &&
+	       kernel_place_of_wait(v->describer.names, v->scene->tables, w) == KERNEL_PLACE_BLOCK_IO;
+}
+
 /* How sure anything can be of what ends so: nobody is named, or is known who should have come, what the last thread did was not seen, or not what
  * ended its wait. */
 static uint8_t most_certain(const struct investigation *v, const struct account *a)
@@ -194,6 +202,8 @@ static uint8_t most_certain(const struct investigation *v, const struct account 
 		return (uint8_t)rule_infos[RULE_nobody_known].weight;
 	if (v->d->far)
 		return (uint8_t)rule_infos[RULE_far_host].weight;
+	if (v->d->source && a->charge == CHARGE_MISSING)
+		return (uint8_t)rule_infos[RULE_device_late].weight;
 	if (a->state == SPAN_WAITING && walk_other_end_came(v->scene, &v->scene->waits[p->wait]))
 		return (uint8_t)rule_infos[RULE_fifo_newcomer].weight;
 	if (a->state == SPAN_UNKNOWN)
@@ -238,6 +248,10 @@ static void blame(struct investigation *v, const struct account *a)
 		d->culprit.kind = ACTOR_DEVICE;
 		d->culprit.object = far;
 		d->source = d->far = true;
+	} else if (a->charge == CHARGE_MISSING && waits_for_device(v, w)) {
+		d->culprit.kind = ACTOR_DEVICE;
+		d->culprit.object = w->object ? arena_printf(v->arena, "block device I/O for %s", d->culprit.object) : "block device I/O";
+		d->source = true;
 	} else if (a->charge == CHARGE_MISSING && a->thread == v->request->thread && !v->circle_count &&
 		   (w->kind != WAIT_KIND_sleep || v->d->verdict == VERDICT_YIELD)) {
 		/* Nobody is known who should have ended the victim's wait. */
@@ -397,7 +411,8 @@ static void add_up(struct investigation *v)
 
 		/* That nobody but itself, or another machine, could end its wait explains it. */
 		if (piece_explained(v->scene, p, v->request->thread) ||
-		    (p->charge == CHARGE_MISSING && (is_in_circle(v, p->thread) || far_host_silent(&v->describer, &v->scene->waits[p->wait])))) {
+		    (p->charge == CHARGE_MISSING && (is_in_circle(v, p->thread) || far_host_silent(&v->describer, &v->scene->waits[p->wait]) ||
+						       waits_for_device(v, &v->scene->waits[p->wait])))) {
 			d->explained_ns += ns;
 			continue;
 		}

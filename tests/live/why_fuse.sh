@@ -77,3 +77,48 @@ argus dump --type fuse_send,fuse_end t.trace >requests
 [ "$(wc -l <requests)" -ge 2 ] || fail "requests are missing: $(cat requests)"
 argus why --pid "$pid" t.trace >why
 grep -q 'late_server' why || fail "the server is not named: $(cat why)"
+
+# Who makes something in a folder has its lock while the server looks for what is there of that name: who reads the folder waits
+# for that lock, and may be killed meanwhile: a task tells of no such lock by itself.
+cat >maker.c <<'END'
+#include <sys/stat.h>
+int main(int argc, char **argv)
+{
+	return argc != 2 || mkdir(argv[1], 0700) == 0;
+}
+END
+cat >reader.c <<'END'
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(void)
+{
+	int folder = open("files", O_RDONLY | O_DIRECTORY);
+	char room[4096];
+
+	printf("opened\n");
+	fflush(stdout);
+	getchar(); /* until the other one has the lock */
+	return syscall(SYS_getdents64, folder, room, sizeof(room)) > 0;
+}
+END
+gcc -O2 -o maker maker.c
+gcc -O2 -o reader reader.c
+cat >both.sh <<'END'
+mkfifo go opened
+./reader <go >opened & reader=$!
+exec 3>go
+read -r line <opened
+./maker files/first 3>&- & first=$!
+until grep -q fuse "/proc/$first/wchan" || grep -q request_wait "/proc/$first/wchan" || ! kill -0 $first; do :; done
+exec 3>&-
+wait $reader
+wait $first
+END
+argus record -o lock.trace -- sh both.sh 2>/dev/null || fail "the maker, or the reader"
+pid=$(argus dump --type exec lock.trace | sed -n 's/.* \([0-9]*\) exec .*reader".*/\1/p' | head -n 1)
+argus why --pid "$pid" lock.trace >why
+grep -q 'waiting for a lock in the kernel' why || fail "what it waits for is not told: $(cat why)"
+grep -q 'late_server' why || fail "the server behind the lock is not named: $(cat why)"
+argus dump --type switch lock.trace | grep "reader $pid switch" | grep -q 'hint=[1-9].*wait=kernel_lock' || fail "who has the lock is not noted: $(argus dump --type switch,lock_wait lock.trace | grep "reader $pid" | tail -n 4)"

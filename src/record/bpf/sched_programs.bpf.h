@@ -7,6 +7,7 @@
 #include "record/bpf/filter.bpf.h"
 #include "record/bpf/stack.bpf.h"
 #include "record/bpf/throttle.bpf.h"
+#include "record/bpf/contended.bpf.h"
 #include "record/bpf/wait.bpf.h"
 
 #define NAME_RCU ('r' | 'c' << 8 | 'u' << 16) /* how the names of its threads begin */

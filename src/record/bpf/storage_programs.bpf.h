@@ -6,6 +6,7 @@
 #include "record/bpf/context.bpf.h"
 #include "record/bpf/file_lock.bpf.h"
 #include "record/bpf/stack.bpf.h"
+#include "record/bpf/contended.bpf.h"
 #include "record/bpf/wait.bpf.h"
 
 /* How long after a completion began its wake-ups are put down to it. */
@@ -174,15 +175,6 @@ int on_flock(u64 *context)
 	return file_lock_event(context, true);
 }
 
-/* Threads that sleep for a kernel lock just now: contention_end does not tell
- * whether a lock was waited for asleep. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 8192);
-	__type(key, u32);
-	__type(value, u64);
-} contended SEC(".maps");
-
 SEC("tp_btf/contention_begin")
 int on_contention(u64 *context)
 {
@@ -199,7 +191,8 @@ int on_contention(u64 *context)
 	ring = ring_here();
 	if (!ring || !tid || config_is_own(GET(current, tgid)))
 		return 0;
-	if (bpf_map_update_elem(&contended, &tid, &lock, BPF_ANY))
+	u64 blocker = lock | wait_blocker_kind(flags);
+	if (bpf_map_update_elem(&contended, &tid, &blocker, BPF_ANY))
 		return 0;
 	u64 now = bpf_ktime_get_ns();
 	u32 stack = stack_kernel(context, STACKS_WAITS);
@@ -223,7 +216,7 @@ int on_contention_end(u64 *context)
 	u64 lock = context[0], *waited = bpf_map_lookup_elem(&contended, &tid);
 	struct ring *ring;
 
-	if (!waited || *waited != lock)
+	if (!waited || (*waited & ~BLOCKER_BITS) != lock)
 		return 0;
 	bpf_map_delete_elem(&contended, &tid);
 	ring = ring_here();

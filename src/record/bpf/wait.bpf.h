@@ -30,6 +30,11 @@ struct wait {
 #define BLOCKER_BITS 3ul
 #define BLOCKER_MUTEX 0ul
 #define BLOCKER_SEMAPHORE 1ul
+#define BLOCKER_READ 2ul
+#define BLOCKER_WRITE 3ul
+#ifndef WAIT_CONTENDED
+#define WAIT_CONTENDED(tid) 0 /* see contended.bpf.h */
+#endif
 
 static __always_inline u8 wait_state(u32 state, bool preempted)
 {
@@ -227,6 +232,15 @@ static __always_inline u32 wait_owner_tid(u64 owner)
 #define CONTENTION_PERCPU 16u
 #define CONTENTION_MUTEX 32u
 
+static __always_inline u64 wait_blocker_kind(u32 flags)
+{
+	if (flags & CONTENTION_MUTEX)
+		return BLOCKER_MUTEX;
+	if (flags & (CONTENTION_PERCPU | CONTENTION_RT))
+		return BLOCKER_SEMAPHORE;
+	return flags & CONTENTION_READ ? BLOCKER_READ : flags & CONTENTION_WRITE ? BLOCKER_WRITE : BLOCKER_SEMAPHORE;
+}
+
 static __always_inline u32 wait_lock_owner(u64 lock, u32 flags)
 {
 	if (flags & CONTENTION_PERCPU)
@@ -247,8 +261,9 @@ static __always_inline bool wait_kernel_lock(struct wait *w, struct task_struct 
 
 	if (bpf_core_field_exists(task->blocked_on))
 		lock = kernel_word(&task->blocked_on);
-	if (!lock && bpf_core_field_exists(task->blocker)) {
-		lock = kernel_word(&task->blocker);
+	if (!lock) {
+		lock = bpf_core_field_exists(task->blocker) ? kernel_word(&task->blocker) : 0;
+		lock = lock ? lock : WAIT_CONTENDED(GET(task, pid));
 		kind = lock & BLOCKER_BITS;
 		lock &= ~BLOCKER_BITS;
 	}
