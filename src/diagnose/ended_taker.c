@@ -96,6 +96,16 @@ static bool always_went_on(const struct scene *scene, const struct episode *e)
 	       e->end_ns - e->start_ns > longest * limit_of(scene, LIMIT_unusual_times);
 }
 
+/* It never began a program of its own, but is a part of another process of that, which none of those is that wait there: it came for that one. */
+static bool is_part_of_another(const struct scene *scene, uint32_t thread, const struct wait *w)
+{
+	const struct thread *t = &scene->tables->threads[thread];
+	uint32_t parent = t->creator ? t->creator : tables_process(scene->tables, t->parent_pid, t->start_ns);
+
+	return parent && strcmp(scene->tables->threads[parent].exe, t->exe) == 0 && !scene_same_process(scene, parent, w->thread) &&
+	       !(w->waker && scene_same_process(scene, parent, w->waker));
+}
+
 uint32_t ended_taker_find(const struct scene *scene, const struct episode *episode)
 {
 	const struct wait *w = &scene->waits[episode->last], *slept = slept_before(scene, episode->first);
@@ -110,7 +120,7 @@ uint32_t ended_taker_find(const struct scene *scene, const struct episode *episo
 		const struct thread *t = &threads[i];
 
 		if (t->tid != t->pid || t->end_ns <= slept->start_ns || t->end_ns > episode->start_ns || t->pid == scene_pid(scene, w->thread) ||
-		    strcmp(t->exe, exe) != 0)
+		    strcmp(t->exe, exe) != 0 || is_part_of_another(scene, i, w))
 			continue;
 		if (found)
 			return 0;

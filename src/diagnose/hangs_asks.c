@@ -315,3 +315,22 @@ bool hangs_asks_over(const struct finder *f, const struct episode *e)
 	return hangs_role_in(f, w) == END_CLIENT &&
 	       (!hangs_polls_own_pair(f, w) || (w->end == WAIT_END_THREAD && hangs_asked_just_before(f->scene, e->thread, e)));
 }
+
+bool hangs_is_client(const struct finder *f, uint32_t thread, uint32_t other)
+{
+	uint32_t pid = scene_pid(f->scene, other);
+	struct row row = ends_of_process(f->ends, scene_pid(f->scene, thread));
+	bool is_client = false;
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		uint64_t object = ends_at(f->ends, row, i)->at.object;
+		enum end_role role = ends_role(f->ends, object);
+
+		if (role == END_UNKNOWN || role == END_LISTENER || !ends_faces(f->ends, object, pid))
+			continue;
+		if (role == END_CLIENT)
+			return false;
+		is_client = true;
+	}
+	return is_client;
+}

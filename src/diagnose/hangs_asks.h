@@ -27,5 +27,7 @@ bool hangs_got_events(const struct finder *f, const struct wait *w);
 bool hangs_asked_just_before(const struct scene *scene, uint32_t thread, const struct episode *e);
 /* It waits on the connection that it began: behind its loop's bell that may be one for news, unless it asked just before and was let go on. */
 bool hangs_asks_over(const struct finder *f, const struct episode *e);
+/* All connections between the two processes were begun by the other one: it is known to ask this thread's process, not to be asked by it. */
+bool hangs_is_client(const struct finder *f, uint32_t thread, uint32_t other);
 
 #endif

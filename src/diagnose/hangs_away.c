@@ -69,6 +69,8 @@ uint32_t hangs_away_waker(const struct finder *f, const struct episode *e)
 	const struct wait *w = &f->scene->waits[e->last];
 	bool by_windows = f->scene->messages_seen && hangs_is_window_server(f, w->kind == WAIT_KIND_poll ? w->detail : w->object);
 
+	if (rule_holds(f->scene, RULE_next_question) && w->waker && hangs_is_client(f, e->thread, w->waker))
+		return 0;
 	/* what then had that one go on, as by its end, is not what was asked for */
 	for (unsigned i = 0; i < count && !hangs_listened_back(f, path[i].thread, e); i++)
 		if (!scene_is_system(f->scene, path[i].thread) && !scene_same_process(f->scene, path[i].thread, e->thread) &&

@@ -222,24 +222,12 @@ static bool comes_from_outside(const struct meaning *m, const struct wait *w, ui
 {
 	const struct scene *scene = m->scene;
 	uint32_t pid = scene_pid(scene, next), first = tables_process(scene->tables, pid, m->hang->end_ns);
-	struct row row = ends_of_process(m->f.ends, scene_pid(scene, w->thread));
-	bool is_client = false;
 
 	if (scene_ended_by_signal(scene, w) && broken_off_ends_programs(scene_signal_at_end(scene, w)))
 		return true;
 	if (w->kind == WAIT_KIND_accept || (first && scene->tables->threads[first].start_ns > m->hang->start_ns))
 		return true;
-	for (uint32_t i = 0; i < row.count; i++) {
-		uint64_t object = ends_at(m->f.ends, row, i)->at.object;
-		enum end_role role = ends_role(m->f.ends, object);
-
-		if (role == END_UNKNOWN || role == END_LISTENER || !ends_faces(m->f.ends, object, pid))
-			continue;
-		if (role == END_CLIENT)
-			return false;
-		is_client = true;
-	}
-	return is_client;
+	return hangs_is_client(&m->f, w->thread, next);
 }
 
 /* Somebody on the way asked, and gave up: who waits for that one is kept, but for a person's sake, as that one is. */

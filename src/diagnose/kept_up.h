@@ -1,5 +1,5 @@
 /* Whether the reader of a pipe, which works now, had kept up with who writes into it until then: so it is late as it never
- * was, and no slow part of a pipeline. Private to the finding of hangs. */
+ * was, and no slow part of a pipeline; or keeps up since, where what was before is not known. Private to the finding of hangs. */
 #ifndef DIAGNOSE_KEPT_UP_H
 #define DIAGNOSE_KEPT_UP_H
 
