@@ -4,6 +4,7 @@
 . "$HERE/live/_lib.sh"
 need_bpf
 need_command gcc
+grep -q fuse_request_send /proc/kallsyms || skip "this kernel does not tell of requests to file systems in user space"
 trap 'umount -l files 2>/dev/null || true; kill ${server:-} 2>/dev/null || true' EXIT
 cat >server.c <<'END'
 #include <errno.h>
