@@ -405,7 +405,7 @@ LINKS = {
     'has what it watches open for writing': (writes, False),
     'has what it looks for open': (has_open, False),
     'is at work for another that asked its server, and may have what it waits for': (serves_alike, False),
-    'serves the only other session, which is open, and may have what it waits for': (serves_alike, False),
+    'serves another session, which is open, and may have what it waits for': (serves_alike, False),
 }
 
 

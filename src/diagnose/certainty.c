@@ -135,6 +135,8 @@ static uint64_t asked(const struct investigation *v)
 	const struct episode *e = scene_episode(v->scene, v->request->thread, v->request->to_ns - 1);
 	uint64_t then = e && e->end_ns >= v->scene->end_ns ? own_ends_asked_ns(v->scene, &v->diagnoser->ends, &v->scene->waits[e->last]) : 0;
 
+	if (!then && e && e->end_ns >= v->scene->end_ns)
+		then = own_ends_asked_in_loop(v->scene, &v->diagnoser->ends, &v->scene->waits[e->last]);
 	return then < v->scene->reach_ns && then < v->request->from_ns ? then : 0;
 }
 

@@ -9,6 +9,7 @@
 #include "diagnose/loops.h"
 #include "diagnose/meeting.h"
 #include "diagnose/spin_asked.h"
+#include "diagnose/suspects.h"
 #include "diagnose/tries.h"
 
 
@@ -97,7 +98,7 @@ static unsigned on_missing(struct walk *walk, const struct episode *episode, uin
 	if (w->idle || (to - from < part_of(v->scene, LIMIT_asked_least, window) && to - from < limit_of(v->scene, LIMIT_asked_least_ns) && !one_of_many))
 		return 0;
 	if (w->kind == WAIT_KIND_sleep && !scene_sleeps_until_told(v->scene, w) && !loop_is(v->scene, episode) && !one_of_many &&
-	    !tries_find(v->scene, episode, &tries) && !(walk->depth == 1 && loop_is_short(v->scene, episode)))
+	    !tries_find(v->scene, episode, &tries) && !(walk->depth == 1 && (loop_is_short(v->scene, episode) || suspects_tries_for_lock(v->scene, episode))))
 		return 0;
 	known = investigation_fork_of(v, number);
 	if (known)

@@ -296,3 +296,43 @@ uint64_t own_ends_asked_ns(const struct scene *scene, const struct ends *ends, c
 	}
 	return 0;
 }
+
+/* When it was asked over the connection that its process began, and which has brought nothing since; 0 it was not. */
+static uint64_t asked_over(const struct ends *ends, uint64_t object, uint32_t pid)
+{
+	struct row row = ends_role(ends, object) == END_CLIENT ? ends_of_object(ends, object) : (struct row){ 0 };
+
+	for (uint32_t i = row.count; i-- > 0; ) {
+		const struct descriptor *d = ends_at(ends, row, i);
+
+		if (d->pid == pid)
+			return d->at.access & DESCRIPTOR_SPOKE_LAST ? d->at.spoke_ns : 0;
+	}
+	return 0;
+}
+
+uint64_t own_ends_asked_in_loop(const struct scene *scene, const struct ends *ends, const struct wait *w)
+{
+	uint32_t pid = scene_pid(scene, w->thread), clients = 0;
+	uint64_t newest = 0, since = 0;
+
+	if (w->kind != WAIT_KIND_epoll || w->end != WAIT_END_OPEN || w->idle || !rule_holds(scene, RULE_asks_in_turn))
+		return 0;
+	for (uint32_t i = scene->poll_item_count; i-- > 0; ) {
+		const struct poll_item *p = &scene->poll_items[i];
+		uint64_t object = p->set && p->set == w->object ? own_ends_polled(ends, p, pid) : 0, asked;
+		unsigned kind = object_kind(object);
+
+		if (!object)
+			continue;
+		newest = newest ? newest : p->time;
+		if (p->time + limit_of(scene, LIMIT_one_snapshot_ns) < newest)
+			break;
+		if (kind == OBJECT_KIND_tty || kind == OBJECT_KIND_inotify || ends_role(ends, object) >= END_SERVER)
+			return 0;
+		asked = asked_over(ends, object, pid);
+		clients += ends_role(ends, object) == END_CLIENT;
+		since = asked && (!since || asked < since) ? asked : since;
+	}
+	return clients < limit_of(scene, LIMIT_small_set) ? since : 0;
+}

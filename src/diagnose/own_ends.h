@@ -37,4 +37,7 @@ uint64_t own_ends_only_client(const struct scene *scene, const struct ends *ends
  * got nothing since; 0 not known. */
 uint64_t own_ends_asked_ns(const struct scene *scene, const struct ends *ends, const struct wait *wait);
 
+/* The same of a set of few such connections, besides the process's own bells and clocks: over one of them, the first one. */
+uint64_t own_ends_asked_in_loop(const struct scene *scene, const struct ends *ends, const struct wait *wait);
+
 #endif

@@ -257,15 +257,6 @@ static uint64_t go_back(const struct scene *scene, uint32_t thread, uint64_t fro
 	return from_ns;
 }
 
-/* It sleeps, tries for a file lock that it is refused, and sleeps again. */
-static bool tries_for_lock(const struct scene *scene, const struct episode *e)
-{
-	uint64_t before = limit_of(scene, LIMIT_refused_before_ns);
-
-	return scene->waits[e->last].kind == WAIT_KIND_sleep && e->slices > 1 && e->start_ns > before &&
-	       suspects_refused_lock(scene, &scene->waits[e->last], e->start_ns - before, scene->end_ns) != NULL;
-}
-
 /* It never got the lock that it looks for, itself or by its children, and who has it is known. */
 static bool is_refused_all_along(const struct scene *scene, const struct episode *e, uint64_t from_ns)
 {
@@ -361,13 +352,24 @@ static bool is_frozen_out(const struct diagnoser *diagnoser, const struct wait *
 	       kernel_place_of_wait(diagnoser->names, diagnoser->scene->tables, w) == KERNEL_PLACE_FROZEN;
 }
 
+/* It listens to a loop where its process asked before, and has got nothing: threads of its process take turns there, or a clock of its own lets it
+ * come and go. */
+static bool asked_in_turn(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t *ret_asked_ns)
+{
+	const struct scene *scene = diagnoser->scene;
+	const struct episode *e = scene_episode(scene, thread, scene->end_ns - 1);
+
+	*ret_asked_ns = e && e->end_ns >= scene->end_ns ? own_ends_asked_in_loop(scene, &diagnoser->ends, &scene->waits[e->last]) : 0;
+	return *ret_asked_ns && *ret_asked_ns < from_ns;
+}
+
 /* All through the look the thread was in waits of one episode, or in one kind of state. */
 void standing_of(struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, struct standing *ret)
 {
 	const struct scene *scene = diagnoser->scene;
 	const struct thread *t = &scene->tables->threads[thread];
 	uint64_t begin = from_ns > scene->start_ns ? from_ns : scene->start_ns, from = t->start_ns > begin ? t->start_ns : begin;
-	uint64_t to = scene->end_ns, look = to - from;
+	uint64_t to = scene->end_ns, look = to - from, asked;
 	const struct episode *e = scene_episode(scene, thread, to ? to - 1 : 0);
 
 	*ret = (struct standing){ .thread = thread, .since_ns = from };
@@ -380,7 +382,7 @@ void standing_of(struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns,
 
 		ret->since_ns = e->slices > 1 && first->start_ns > begin ? begin : first->start_ns;
 		ret->exactly = e->slices == 1 && !unseen;
-		ret->kind = loop_is(scene, e) || tries_for_lock(scene, e) ? STANDING_LOOKS : kind_of_episode(scene, &diagnoser->ends, e);
+		ret->kind = loop_is(scene, e) || suspects_tries_for_lock(scene, e) ? STANDING_LOOKS : kind_of_episode(scene, &diagnoser->ends, e);
 		if (is_frozen_out(diagnoser, w))
 			ret->kind = STANDING_KERNEL;
 		ret->owed = is_owed(diagnoser, ret, e, begin);
@@ -397,6 +399,12 @@ void standing_of(struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns,
 	} else {
 		ret->kind = kind_of_times(scene, thread, from, to);
 		ret->since_ns = go_back(scene, thread, from, look, ret->kind);
+		if (ret->kind == STANDING_MOVES && asked_in_turn(diagnoser, thread, from, &asked)) {
+			ret->kind = STANDING_WAITS;
+			ret->since_ns = ret->early_ns = asked;
+			ret->last_ns = e->start_ns;
+			ret->owed = is_owed(diagnoser, ret, e, begin);
+		}
 		if (ret->kind == STANDING_LOOKS) {
 			const struct wait *w = &scene->waits[scene_waits_end(scene, thread) - 1];
 
@@ -413,6 +421,26 @@ out:
 
 /* ---- which of them to tell of ---- */
 
+/* For a word of its own process. */
+static bool waits_unowned(const struct scene *scene, uint32_t thread)
+{
+	const struct wait *w = scene->threads[thread].wait_count ? &scene->waits[scene_waits_end(scene, thread) - 1] : NULL;
+
+	return w && w->kind == WAIT_KIND_futex && w->argument & WAIT_FUTEX_PRIVATE && !w->hint;
+}
+
+/* Before the look began, and nothing has come since. */
+static bool has_asked(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns)
+{
+	const struct scene *scene = diagnoser->scene;
+	const struct episode *e = scene_episode(scene, thread, scene->end_ns - 1);
+	const struct wait *w = e && e->end_ns >= scene->end_ns && rule_holds(scene, RULE_asked_tells) ? &scene->waits[e->last] : NULL;
+	uint64_t asked = w ? own_ends_asked_ns(scene, &diagnoser->ends, w) : 0;
+
+	asked = w && !asked ? own_ends_asked_in_loop(scene, &diagnoser->ends, w) : asked;
+	return asked && asked < from_ns;
+}
+
 /* Which thread of a process tells most about its being stuck. */
 static unsigned telling(const struct scene *scene, const struct standing *s)
 {
@@ -423,9 +451,12 @@ static unsigned telling(const struct scene *scene, const struct standing *s)
 	const struct thread *t = &scene->tables->threads[s->thread];
 	unsigned value = worth[s->kind];
 
-	/* The first thread is meant where it is stuck itself; else the one that stands for it, unless more is known of another. */
+	/* The first thread is meant where it is stuck itself, unless another waits for what was asked, and nobody keeps for whom the first one waits; else
+	 * the one that stands for it, unless more is known of another. */
 	if (t->tid == t->pid)
-		return value > 1 ? value + 10 : value;
+		return value > 1 ? value + (s->kind == STANDING_WAITS && waits_unowned(scene, s->thread) ? 10 : 12) : value;
+	if (s->asked && s->kind == STANDING_WAITS)
+		return value + 11;
 	return s->kind == STANDING_WAITS && rule_holds(scene, RULE_lead_asked) && leads_process(scene, s->thread) ? value + 3 : value;
 }
 
@@ -530,6 +561,7 @@ static void find_asked(struct diagnoser *diagnoser, const struct standing_option
 			doubt_lead(scene, &s);
 			doubt_looks(scene, &s, options->from_ns);
 			doubt_sleep(scene, &s, options->from_ns);
+			s.asked = has_asked(diagnoser, thread, options->from_ns > scene->start_ns ? options->from_ns : scene->start_ns);
 			s.by_child = s.kind == STANDING_WAITS && child_sleeps_for(scene, thread);
 			if (!best.thread || is_better(scene, &s, &best))
 				best = s;

@@ -30,6 +30,8 @@ struct standing {
 	uint64_t since_ns;        /* in that state since then, at least; before the trace where the snapshot tells so */
 	bool exactly;             /* since then, and not longer */
 	uint64_t early_ns;        /* at the earliest since then: where slices of a wait do not tell its begin */
+	uint64_t last_ns;         /* of one that comes and goes: only its last wait counts, which began then; 0: all of the look does */
+	bool asked;               /* asked about: its process asked over the connection that it waits for, or over one of few, and has got nothing */
 	bool owed;                /* another should have ended it by now, as far as is known (owed.h), or nobody can */
 	bool dead;                /* nobody can end it: so it is owed */
 	bool by_child;            /* it waits for a program by which a script sleeps */

@@ -414,7 +414,7 @@ static void ask_request(struct question *q)
 	struct trails *trails = &q->inquiry->trails;
 	const struct episode *begin = scene_limit_begin(q->scene, q->episode, limit_of(q->scene, LIMIT_same_limit_ns));
 	uint64_t start = request_start(q->scene, begin);
-	uint64_t until = q->to;
+	uint64_t until = q->to, asked = own_ends_asked_in_loop(q->scene, q->inquiry->ends, q->wait);
 	bool hears;
 
 	if (only_looks(q))
@@ -429,6 +429,8 @@ static void ask_request(struct question *q)
 		if (!s.confidence || (t->thread == q->episode->thread && t->end != TRAIL_BACK) ||
 		    (!hears && !scene_same_process(q->scene, t->thread, q->episode->thread)))
 			continue;
+		if (asked && asked < start && scene_same_process(q->scene, t->thread, q->episode->thread))
+			continue; /* what it set off since then is something else */
 		if ((t->end == TRAIL_AT_REST && is_waiting(q, t->thread)) || (!alive(q, t->thread) && t->end != TRAIL_KILLED))
 			continue;
 		if (!comes_by_pipe(q, t) && s.confidence > limit(q, LIMIT_doubt))

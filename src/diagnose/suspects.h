@@ -55,6 +55,8 @@ uint32_t suspects_told_to_end(const struct scene *scene, const struct episode *e
 /* The file lock that the thread was refused, or waited for, in the window; NULL
  * when there was none. */
 const struct file_lock *suspects_refused_lock(const struct scene *scene, const struct wait *wait, uint64_t from_ns, uint64_t to_ns);
+/* It sleeps, tries for a file lock that it is refused, and sleeps again. */
+bool suspects_tries_for_lock(const struct scene *scene, const struct episode *episode);
 /* The same by the children of a script that looks by them, refused each time. */
 const struct file_lock *suspects_refused_children(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
 /* The longest part of the window in which the thread was refused that lock and never granted it. */

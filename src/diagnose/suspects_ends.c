@@ -614,6 +614,20 @@ static bool may_have_sent(const struct question *q, uint32_t thread, const struc
 	return !row.count;
 }
 
+/* It lay there before the recording, as the first look at it tells: who sent it was not seen, however much is recorded. */
+static bool lay_there_before(const struct question *q, const struct descriptor *d)
+{
+	const struct tables *tables = q->scene->tables;
+
+	for (size_t i = 0; i < tables->descriptor_count; i++) {
+		const struct descriptor *first = &tables->descriptors[i];
+
+		if (first->pid == d->pid && first->at.object == d->at.object && first->at.fd == d->at.fd)
+			return first->time < d->time && first->at.queued && first->time <= q->scene->start_ns + limit_of(q->scene, LIMIT_one_snapshot_ns);
+	}
+	return false;
+}
+
 void ask_unread_datagrams(struct question *q)
 {
 	const struct tables *tables = q->scene->tables;
@@ -624,15 +638,14 @@ void ask_unread_datagrams(struct question *q)
 	for (uint32_t i = 1; i < trails->length; i++)
 		if (trails->items[i].end == TRAIL_AT_REST)
 			relay = i;
-	if (q->scene->messages_seen || (q->wait->kind != WAIT_KIND_poll && q->wait->kind != WAIT_KIND_read &&
-					q->wait->kind != WAIT_KIND_epoll) || only_looks(q))
+	if ((q->wait->kind != WAIT_KIND_poll && q->wait->kind != WAIT_KIND_read && q->wait->kind != WAIT_KIND_epoll) || only_looks(q))
 		return;
 	for (uint32_t i = 0; i < q->inquiry->ends->unread.count; i++) {
 		const struct descriptor *d = ends_at(q->inquiry->ends, q->inquiry->ends->unread, i);
 		struct suspect s = { .confidence = relay ? weight_of(q) : limit(q, LIMIT_unread_without_relay) };
 		uint32_t thread;
 
-		if (d->time < q->from)
+		if (d->time < q->from || (q->scene->messages_seen && !lay_there_before(q, d)))
 			continue;
 		thread = tables_process(tables, d->pid, d->time);
 		if (!thread || thread == q->episode->thread || !may_have_sent(q, relay ? trails->items[relay].thread : q->episode->thread, d))

@@ -50,6 +50,14 @@ const struct file_lock *suspects_refused_lock(const struct scene *scene, const s
 	return found;
 }
 
+bool suspects_tries_for_lock(const struct scene *scene, const struct episode *e)
+{
+	uint64_t before = limit_of(scene, LIMIT_refused_before_ns);
+
+	return scene->waits[e->last].kind == WAIT_KIND_sleep && e->slices > 1 && e->start_ns > before &&
+	       suspects_refused_lock(scene, &scene->waits[e->last], e->start_ns - before, scene->end_ns) != NULL;
+}
+
 const struct file_lock *suspects_refused_children(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct file_lock *found = NULL;

@@ -218,25 +218,84 @@ static uint32_t works_apart(const struct question *q)
 	return found;
 }
 
-void ask_idle_session(struct question *q)
+static bool is_kept(const struct wait *w)
+{
+	return !w->idle && (w->kind == WAIT_KIND_stop || w->kind == WAIT_KIND_child || w->kind == WAIT_KIND_connect || wait_is_in_kernel(w));
+}
+
+/* A client of the worker's process does something that keeps it from its session: it is stopped, or waits for a child, a lock or inside the kernel. */
+static bool has_kept_client(const struct question *q, uint32_t worker)
+{
+	const struct scene *scene = q->scene;
+	const struct ends *ends = q->inquiry->ends;
+	const struct wait *own = stands_in(q, worker);
+	struct row row = ends_of_process(ends, scene_pid(scene, worker));
+
+	for (uint32_t i = 0; own && i < row.count; i++) {
+		const struct descriptor *d = ends_at(ends, row, i);
+		bool served = ends_role(ends, d->at.object) == END_SERVER && owed_may_listen(scene, ends, own, d->at.object);
+		struct row far = served ? ends_far(ends, d) : (struct row){ 0 };
+
+		for (uint32_t k = 0; k < far.count; k++) {
+			const struct descriptor *its = ends_at(ends, far, k);
+			uint32_t process = its->pid != d->pid ? tables_process(scene->tables, its->pid, q->to - 1) : 0;
+			const struct wait *w = process && !is_waiting(q, process) ? stands_in(q, process) : NULL;
+
+			if (w && is_kept(w) && !owed_listens(scene, ends, its->pid, its->at.object, q->from))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* The worker's wait for what its client says next; NULL it does something else. */
+static const struct wait *open_session(const struct question *q, uint32_t thread)
+{
+	const struct wait *w = is_colleague(q, thread) && !is_waiting(q, thread) ? stands_in(q, thread) : NULL;
+
+	return w && awaits_client(q, w) ? w : NULL;
+}
+
+/* The only one of those whose client is kept; 0 none, or several. */
+static uint32_t only_kept_session(const struct question *q)
 {
 	uint32_t found = 0;
+
+	for (uint32_t i = 1; i < q->scene->thread_count && rule_holds(q->scene, RULE_kept_session); i++) {
+		if (!open_session(q, i) || !has_kept_client(q, i))
+			continue;
+		if (found)
+			return 0;
+		found = i;
+	}
+	return found;
+}
+
+void ask_idle_session(struct question *q)
+{
+	uint32_t found = 0, count = 0, apart;
 
 	if (q->waiting_count < 2 || !waits_inside(q) || !serves(q))
 		return;
 	if (others_await_answers(q)) {
-		suspect_thread(q, works_apart(q), LINK_AT_WORK, (uint8_t)rule_infos[RULE_working_first].weight, 0);
+		apart = works_apart(q);
+		suspect_thread(q, apart ? apart : only_kept_session(q), apart ? LINK_AT_WORK : LINK_SESSION,
+			       (uint8_t)rule_infos[apart ? RULE_working_first : RULE_kept_session].weight, 0);
 		return;
 	}
 	for (uint32_t i = 1; i < q->scene->thread_count; i++) {
-		const struct wait *w = is_colleague(q, i) && !is_waiting(q, i) ? stands_in(q, i) : NULL;
+		const struct wait *w = open_session(q, i);
 
 		/* who had it first had come to rest before */
-		if (!w || w->start_ns > q->episode->start_ns || !awaits_client(q, w) || says_idle(q, i))
+		if (!w || w->start_ns > q->episode->start_ns || says_idle(q, i))
 			continue;
-		if (found)
-			return;
 		found = i;
+		count++;
 	}
-	suspect_thread(q, found ? found : only_at_work(q), LINK_SESSION, weight_of(q), 0);
+	if (count == 1)
+		suspect_thread(q, found, LINK_SESSION, weight_of(q), 0);
+	else if (only_kept_session(q))
+		suspect_thread(q, only_kept_session(q), LINK_SESSION, (uint8_t)rule_infos[RULE_kept_session].weight, 0);
+	else if (!count)
+		suspect_thread(q, only_at_work(q), LINK_SESSION, weight_of(q), 0);
 }

@@ -52,7 +52,7 @@ const char *walk_link_words(enum walk_link link)
 	case LINK_KEEPS_OPEN: return "has the pipe open still that it had from one that has ended";
 	case LINK_FILLS_GROUP: return "is of the program that has most of the processes that its control group may have";
 	case LINK_AT_WORK: return "is at work for another that asked its server, and may have what it waits for";
-	case LINK_SESSION: return "serves the only other session, which is open, and may have what it waits for";
+	case LINK_SESSION: return "serves another session, which is open, and may have what it waits for";
 	}
 	return "";
 }

@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #define FRAMES_LOOKED_AT 6
+#define TAKER_FRAMES 12 /* an interpreter has some of its own below */
 #define WORD_MOST 16u
 
 enum said { SAID_NOTHING, SAID_LOCK, SAID_OTHER };
@@ -122,4 +123,36 @@ bool word_lock_named(struct names *names, const struct tables *tables, const str
 			first = name_says(name->function);
 	}
 	return first == SAID_LOCK;
+}
+
+/* Of a type that is a queue, and called what taking from one is called. */
+static bool takes(const char *function)
+{
+	static const char *const words[] = { "get", "take", "pop", "deq", "dequeue", "shift", "recv", "receive" };
+	const char *queue = strcasestr(function, "queue"), *last = queue ? queue + strlen("queue") : NULL;
+	size_t length;
+
+	while (last && *last && !ispunct((unsigned char)*last))
+		last++;
+	while (last && ispunct((unsigned char)*last) && *last != '(' && *last != '<')
+		last++;
+	length = last ? strcspn(last, "( <@") : 0;
+	for (size_t i = 0; length && i < sizeof(words) / sizeof(*words); i++)
+		if (length == strlen(words[i]) && !strncasecmp(last, words[i], length))
+			return true;
+	return false;
+}
+
+bool word_takes(struct names *names, const struct tables *tables, const struct wait *w)
+{
+	bool may = false;
+
+	if (!names || w->kind != WAIT_KIND_futex || w->hint)
+		return false;
+	for (uint32_t node = w->ustack, i = 0; node && node < tables->frame_count && i < TAKER_FRAMES && !may; i++, node = tables->frames[node].parent)
+		may = names_may_hold(names, node, "ueue");
+	for (uint32_t node = w->ustack, i = 0; may && node && node < tables->frame_count && i < TAKER_FRAMES; i++, node = tables->frames[node].parent)
+		if (!names_frame(names, node)->guessed && takes(names_frame(names, node)->function))
+			return true;
+	return false;
 }

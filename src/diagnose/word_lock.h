@@ -10,4 +10,7 @@ bool word_lock_is(struct names *names, const struct tables *tables, const struct
 /* With a time limit, too: it may look for the lock again and again. */
 bool word_lock_named(struct names *names, const struct tables *tables, const struct wait *w);
 
+/* It takes from a queue of its process, which names on the stack tell: it waits for news, and not for what somebody has. */
+bool word_takes(struct names *names, const struct tables *tables, const struct wait *w);
+
 #endif

@@ -94,6 +94,8 @@ static const struct diagnosis *diagnose_standing(struct look *look, const struct
 		request.from_ns = s->since_ns > scene->start_ns ? s->since_ns : scene->start_ns;
 	if (t->start_ns > request.from_ns)
 		request.from_ns = t->start_ns;
+	if (s->last_ns > request.from_ns)
+		request.from_ns = s->last_ns;
 	return diagnose(&look->arena, look->session.diagnoser, &request);
 }
 
@@ -120,7 +122,7 @@ static const struct standing *find_elsewhere(struct look *look)
 	for (size_t i = 0; i < count && i < ELSEWHERE_SOUGHT; i++) {
 		struct finding f = { &list[i], diagnose_standing(look, &list[i]) };
 
-		if (now_sure(look->session.scene, f.standing, f.diagnosis, look->from_ns))
+		if (now_sure(look->session.scene, look->session.names, f.standing, f.diagnosis, look->from_ns))
 			return f.standing;
 	}
 	return NULL;
@@ -207,7 +209,7 @@ static void find(struct look *look)
 			f.diagnosis = diagnose_standing(look, &list[i]);
 		else if (look->meant.count && !look->again)
 			f.before = now_went_on(&look->arena, look->session.diagnoser, scene_pid(look->session.scene, list[i].thread), look->from_ns);
-		if (!look->meant.count && !now_sure(look->session.scene, f.standing, f.diagnosis, look->from_ns))
+		if (!look->meant.count && !now_sure(look->session.scene, look->session.names, f.standing, f.diagnosis, look->from_ns))
 			continue;
 		look->findings[look->count++] = f;
 	}

@@ -2,6 +2,7 @@
 #include "session/now_sure.h"
 
 #include "diagnose/judgement.h"
+#include "diagnose/word_lock.h"
 
 /* For any of its children, of which there are several. */
 static bool waits_for_any(const struct scene *scene, const struct wait *w)
@@ -32,7 +33,17 @@ static bool circle_stands(const struct scene *scene, const struct diagnosis *d, 
 	return true;
 }
 
-bool now_sure(const struct scene *scene, const struct standing *s, const struct diagnosis *d, uint64_t from_ns)
+/* Who is to answer takes from a queue, and so waits for what others bring, as the one that asked does. */
+static bool waits_for_news(const struct scene *scene, struct names *names, const struct diagnosis *d)
+{
+	uint32_t server = d->path_count > 1 ? d->path[1].actor.thread : 0;
+	const struct episode *e = server && rule_holds(scene, RULE_takes_news) ? scene_episode(scene, server, scene->end_ns - 1) : NULL;
+
+	return e && e->end_ns >= scene->end_ns && !scene_same_process(scene, server, d->victim.thread) &&
+	       word_takes(names, scene->tables, &scene->waits[e->last]);
+}
+
+bool now_sure(const struct scene *scene, struct names *names, const struct standing *s, const struct diagnosis *d, uint64_t from_ns)
 {
 	uint64_t sure = limit_of(scene, LIMIT_told_sure), end = limit_of(scene, LIMIT_told_owed);
 
@@ -44,6 +55,6 @@ bool now_sure(const struct scene *scene, const struct standing *s, const struct 
 		return d->circle_count > 1 && circle_stands(scene, d, from_ns) && d->confidence >= sure && !d->person;
 	if (!s->owed)
 		return d->confidence >= sure || (d->confidence >= end && d->path_count > 1 && d->path[1].confidence >= sure);
-	return d->confidence >= end && !d->person &&
+	return d->confidence >= end && !d->person && !waits_for_news(scene, names, d) &&
 	       (d->far || d->circle_count > 1 || (d->culprit.thread && d->culprit.thread != s->thread));
 }

@@ -6,6 +6,6 @@
 #include "diagnose/standing.h"
 
 /* Though nobody has said that it is stuck: it is known who holds what it waits for, or that another owes it an answer. */
-bool now_sure(const struct scene *scene, const struct standing *standing, const struct diagnosis *diagnosis, uint64_t from_ns);
+bool now_sure(const struct scene *scene, struct names *names, const struct standing *standing, const struct diagnosis *diagnosis, uint64_t from_ns);
 
 #endif
