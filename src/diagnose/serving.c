@@ -106,6 +106,9 @@ static enum at_work work_of_wait(const struct scene *scene, const struct ends *e
 		if (object_kind(object) == OBJECT_KIND_fuse || ends_role(ends, object) >= END_SERVER ||
 		    (is_own_bell(object) && (!since_asked || (asked->unaccepted && w->timeout_ns))))
 			return WORK_NONE;
+		/* as for a word of its process */
+		if (own_ends_has_both(ends, object, scene_pid(scene, w->thread)) && rule_holds(scene, RULE_bell_as_word))
+			return since_asked ? WORK_MAYBE : WORK_NONE;
 		return since_asked ? WORK_AWAITS : WORK_WAITS;
 	case WAIT_KIND_futex:
 	case WAIT_KIND_semaphore:
@@ -216,6 +219,9 @@ static void choose(const struct scene *scene, const struct ends *ends, uint32_t 
 		c = choice_of(scene, ends, i, asked);
 		c.elsewhere = c.work == WORK_MAYBE && served_another(scene, ends, i, asked, own);
 		c.late = c.work == WORK_MAYBE && began_late(scene, i, asked);
+		/* it went to rest for something else, while another listens to who asked */
+		if (c.late && own && rule_holds(scene, RULE_late_beside) && owed_listens(scene, ends, scene_pid(scene, process), own, asked->from_ns))
+			continue;
 		if (c.work && is_better(&c, best))
 			*best = c;
 	}
@@ -234,6 +240,17 @@ bool serving_is_known(const struct scene *scene, const struct ends *ends, uint32
 	return choice_of(scene, ends, thread, asked).work > WORK_MAYBE;
 }
 
+/* A pipe's row has both sides: who has the same one alone as the one that asks gives it nothing. */
+static bool is_same_side(const struct ends *ends, struct row row, uint32_t pid, const struct descriptor *d)
+{
+	uint8_t own = 0;
+
+	for (uint32_t i = 0; scene_is_pipe(d->at.object) && i < row.count; i++)
+		if (ends_at(ends, row, i)->pid == pid && ends_at(ends, row, i)->at.object == d->at.object)
+			own |= ends_at(ends, row, i)->at.access & 3;
+	return (own == 1 || own == 2) && (d->at.access & 3) == own;
+}
+
 uint32_t serving_holder(const struct scene *scene, const struct ends *ends, struct row row, const struct request_asked *asked)
 {
 	struct choice best = { 0 };
@@ -244,7 +261,7 @@ uint32_t serving_holder(const struct scene *scene, const struct ends *ends, stru
 		uint32_t process = d->pid != last && d->pid != scene_pid(scene, asked->thread) ? tables_process(scene->tables, d->pid, asked->from_ns) : 0;
 
 		last = d->pid;
-		if (process)
+		if (process && !is_same_side(ends, row, scene_pid(scene, asked->thread), d))
 			choose(scene, ends, process, asked, d->at.object, &best);
 	}
 	return best.thread;

@@ -32,7 +32,7 @@ static bool goes_on_serving(const struct question *q, uint32_t server, uint64_t 
 
 /* It began that connection since it was first looked at, and has sent something over it and got nothing since: as one that waits for an answer
  * does, whatever the other end does meanwhile. One that is there from the beginning may only be told things. */
-static bool has_asked_anew(const struct question *q, uint32_t server, const struct descriptor *its)
+static bool has_asked_anew(const struct question *q, uint32_t server, const struct descriptor *its, uint64_t since_ns)
 {
 	const struct ends *ends = q->inquiry->ends;
 	struct row row = ends_of_process(ends, scene_pid(q->scene, server)), object = ends_of_object(ends, its->at.object);
@@ -41,6 +41,8 @@ static bool has_asked_anew(const struct question *q, uint32_t server, const stru
 	if (its->at.kind != OBJECT_KIND_tcp || !(its->at.access & DESCRIPTOR_SPOKE_LAST) || !owed_is_upstream(ends, its) ||
 	    !rule_holds(q->scene, RULE_asked_anew))
 		return false;
+	if (its->at.spoke_ns && its->at.spoke_ns >= since_ns && rule_holds(q->scene, RULE_silent_upstream))
+		return its->at.spoke_ns + limit_of(q->scene, LIMIT_wait_ns) <= q->to;
 	for (uint32_t i = 0; i < row.count; i++)
 		first = !first || ends_at(ends, row, i)->time < first ? ends_at(ends, row, i)->time : first;
 	for (uint32_t i = 0; i < object.count; i++)
@@ -51,20 +53,31 @@ static bool has_asked_anew(const struct question *q, uint32_t server, const stru
 }
 
 /* Of several such that lead to different processes nothing is known. */
-static bool alone_is_asked_anew(const struct question *q, uint32_t server, const struct descriptor *its)
+static bool alone_is_asked_anew(const struct question *q, uint32_t server, const struct descriptor *its, uint64_t since_ns)
 {
 	const struct ends *ends = q->inquiry->ends;
 	struct row row = ends_of_process(ends, scene_pid(q->scene, server));
-	uint32_t far = has_asked_anew(q, server, its) ? suspects_neighbour(q->scene, ends, its, q->from, q->to) : 0;
+	uint32_t far = has_asked_anew(q, server, its, since_ns) ? suspects_neighbour(q->scene, ends, its, q->from, q->to) : 0;
 
 	for (uint32_t i = 0; far && i < row.count; i++) {
 		const struct descriptor *d = ends_at(ends, row, i);
 
-		if (d->at.object != its->at.object && has_asked_anew(q, server, d) &&
+		if (d->at.object != its->at.object && has_asked_anew(q, server, d, since_ns) &&
 		    !scene_same_process(q->scene, suspects_neighbour(q->scene, ends, d, q->from, q->to), far))
 			return false;
 	}
 	return far != 0;
+}
+
+const struct descriptor *suspects_silent_upstream(const struct question *q, uint64_t since_ns)
+{
+	const struct ends *ends = q->inquiry->ends;
+	struct row row = ends_of_process(ends, scene_pid(q->scene, q->wait->thread));
+
+	for (uint32_t i = row.count; rule_holds(q->scene, RULE_silent_upstream) && i-- > 0; )
+		if (alone_is_asked_anew(q, q->wait->thread, ends_at(ends, row, i), since_ns))
+			return ends_at(ends, row, i);
+	return NULL;
 }
 
 /* `circle`: who is behind waits for this one already, by that server. */
@@ -105,7 +118,7 @@ static bool suspect_all_behind(struct question *q, uint32_t server, uint64_t sin
 
 		if (its->at.object != last && ((owed_is_upstream(ends, its) && owed_on(q->scene, ends, its, since_ns, q->from)) ||
 					       owed_turned_away(q->scene, ends, its, since_ns, q->from) ||
-					       owed_passed_on(q->scene, ends, its, since_ns, q->from) || alone_is_asked_anew(q, server, its)))
+					       owed_passed_on(q->scene, ends, its, since_ns, q->from) || alone_is_asked_anew(q, server, its, since_ns)))
 			found |= suspect_behind(q, server, its, since_ns, circle);
 		last = its->at.object;
 	}

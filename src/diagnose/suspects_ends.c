@@ -113,6 +113,10 @@ static void suspect_far_end(struct question *q, const struct descriptor *d, uint
 	/* both ends of a message queue are one */
 	while (d->at.kind == OBJECT_KIND_queue && own < far.count && ends_at(ends, far, own)->pid == d->pid)
 		own++;
+	/* and a pipe's row has both sides: who has this one gives it nothing */
+	if (scene_is_pipe(d->at.object) && (d->at.access & 3) != 3 && far.count && ends_at(ends, far, 0)->pid != d->pid &&
+	    (ends_at(ends, far, 0)->at.access & 3) == (d->at.access & 3))
+		return;
 	if (d->at.kind == OBJECT_KIND_pidfd && d->at.peer && d->at.peer != d->pid) {
 		suspect_thread(q, tables_process(tables, d->at.peer, q->from), LINK_AWAITED, limit(q, LIMIT_awaited_end), 0);
 		return;
@@ -379,22 +383,64 @@ static bool listens_to_many(const struct question *q)
 	return w->end == WAIT_END_OPEN && !w->idle && !only_looks(q) && (w->kind == WAIT_KIND_epoll || (w->kind == WAIT_KIND_poll && w->argument != 1));
 }
 
+/* Its process's threads take turns at a loop that serves: it waits for its turn, as any of them may for who is served. */
+static bool rests_beside_loop(const struct question *q)
+{
+	const struct wait *w = q->wait;
+
+	if (w->kind != WAIT_KIND_futex || w->hint || w->end != WAIT_END_OPEN || w->idle || !rule_holds(q->scene, RULE_silent_upstream))
+		return false;
+	SCENE_EACH_MATE(q->scene, w->thread, i) {
+		const struct wait *its = i != w->thread && alive(q, i) ? stands_in(q, i) : NULL;
+
+		if (its && its->kind == WAIT_KIND_epoll && ends_set_role(q->inquiry->ends, its->object) >= END_SERVER)
+			return true;
+	}
+	return false;
+}
+
+/* By when the server was asked: whoever waits for all of that knows best, where a loop looks up meanwhile. */
+static uint64_t asked_since(const struct question *q)
+{
+	uint64_t since = serving_asked_since(q->scene, q->episode), asked;
+	const struct episode *e = q->waiting_count >= 2 ? scene_episode(q->scene, q->waiting[0], q->to - 1) : NULL;
+
+	if (!e || e->end_ns < q->to || !rule_holds(q->scene, RULE_silent_upstream))
+		return since;
+	asked = own_ends_asked_ns(q->scene, q->inquiry->ends, &q->scene->waits[e->last]);
+	asked = asked ? asked : serving_asked_since(q->scene, e);
+	return asked && asked < since ? asked : since;
+}
+
 /* A server that listens to many waits, for the one that it serves, for another whom it asked: as far as that one is seen to be late. */
 void ask_upstream(struct question *q)
 {
 	const struct ends *ends = q->inquiry->ends;
 	struct row row = ends_of_process(ends, scene_pid(q->scene, q->wait->thread));
-	uint64_t since = owed_upstream_since(q->scene, serving_asked_since(q->scene, q->episode)), last = 0;
+	uint64_t since = owed_upstream_since(q->scene, asked_since(q)), last = 0;
+	const struct descriptor *silent;
+	size_t before;
+	bool found = false;
 
-	if (!listens_to_many(q))
+	if (!listens_to_many(q) && !rests_beside_loop(q))
 		return;
 	for (uint32_t i = row.count; i-- > 0; ) {
 		const struct descriptor *d = ends_at(ends, row, i);
 
-		if (d->at.object != last && owed_is_upstream(ends, d) && owed_on(q->scene, ends, d, since, q->from))
+		if (d->at.object != last && owed_is_upstream(ends, d) && owed_on(q->scene, ends, d, since, q->from)) {
 			suspect_far_end(q, d, since);
+			found = true;
+		}
 		last = d->at.object;
 	}
+	silent = !found && q->waiting_count >= 2 && !scene_same_process(q->scene, q->waiting[0], q->wait->thread) ? suspects_silent_upstream(q, since) : NULL;
+	if (!silent)
+		return;
+	before = q->suspects->length;
+	suspect_far_end(q, silent, since);
+	for (; before < q->suspects->length; before++)
+		if (q->suspects->items[before].confidence < rule_infos[RULE_silent_upstream].weight)
+			q->suspects->items[before].confidence = (uint8_t)rule_infos[RULE_silent_upstream].weight;
 }
 
 void ask_told_last(struct question *q)

@@ -142,6 +142,10 @@ static bool waits_for_answer(const struct question *q, uint32_t thread)
 	uint64_t object = !w || w->end != WAIT_END_OPEN || w->idle ? 0
 			: w->kind == WAIT_KIND_read ? w->object : w->kind == WAIT_KIND_poll && w->argument == 1 ? w->detail : 0;
 
+	/* as of both outputs of one program */
+	if (w && !w->idle && w->kind == WAIT_KIND_poll && w->argument > 1 && rule_holds(q->scene, RULE_asks_own_child) &&
+	    own_ends_awaits_children(q->scene, ends, w))
+		return true;
 	if (!object || ends_lead_to_windows(ends, ends_of_object(ends, object)))
 		return false;
 	return ends_role(ends, object) == END_CLIENT || (ends_is_datagram(object) && ends_asks_by_datagram(q->scene, ends, object)) ||
