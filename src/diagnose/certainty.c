@@ -8,6 +8,7 @@
 #include "diagnose/judgement.h"
 #include "diagnose/loops.h"
 #include "diagnose/own_ends.h"
+#include "diagnose/serving.h"
 
 static bool stands(const struct investigation *v, const struct episode *e)
 {
@@ -140,6 +141,35 @@ static uint64_t asked(const struct investigation *v)
 	return then < v->scene->reach_ns && then < v->request->from_ns ? then : 0;
 }
 
+/* It waits in slices, of which nobody may have seen the first one's beginning. */
+static bool comes_back(const struct investigation *v, const struct episode *e)
+{
+	uint64_t from = v->request->from_ns, to = v->request->to_ns;
+
+	return e->slices > 1 ? stands(v, e) : v->scene->waits[e->last].timeout_ns && e->end_ns >= to && most_of(v->scene, to - e->start_ns, to - from);
+}
+
+/* A young program that waits in slices, or looks again and again, since before it was seen, for one who stands in one wait: since that began, or since
+ * the program did. */
+static uint64_t kept_since(const struct investigation *v)
+{
+	const struct scene *scene = v->scene;
+	const struct episode *e = scene_episode(scene, v->request->thread, v->request->to_ns - 1), *its;
+	uint64_t born = serving_born(scene, v->request->thread), began;
+	uint32_t step = v->culprit ? investigation_culprit_step(v) : 0;
+
+	while (step && v->steps.items[step].parent)
+		step = v->steps.items[step].parent;
+	if (!rule_holds(scene, RULE_kept_since) || !step || !e || !comes_back(v, e) || !born ||
+	    born + limit_of(scene, LIMIT_young_ns) < scene->end_ns)
+		return 0;
+	its = scene_episode(scene, v->steps.items[step].thread, v->request->to_ns - 1);
+	if (!its || its->slices > 1 || !stands(v, its))
+		return 0;
+	began = scene->waits[its->first].start_ns > born ? scene->waits[its->first].start_ns : born;
+	return began < scene->reach_ns && began < v->request->from_ns ? began : 0;
+}
+
 /* The culprit, not the victim itself, looks again and again for what nobody is known to do. */
 static bool looks_in_vain(const struct investigation *v)
 {
@@ -191,6 +221,8 @@ void certainty_judge(struct investigation *v)
 	d->since_ns = since(v);
 	if (asked(v) && (!d->since_ns || asked(v) < d->since_ns))
 		d->since_ns = asked(v);
+	if (!d->since_ns)
+		d->since_ns = kept_since(v);
 	if (v->culprit) {
 		const struct piece *p = &v->pieces.items[v->culprit->biggest];
 

@@ -345,12 +345,25 @@ static bool stands(const struct scene *scene, uint32_t process, uint64_t from_ns
 	return true;
 }
 
+/* It reads what it is told to do: a client that waits at its prompt, or for a script's next line, has turned to nothing. */
+static bool is_at_prompt(const struct scene *scene, const struct ends *ends, uint32_t process)
+{
+	const struct wait *w = rule_holds(scene, RULE_at_prompt) ? standing_wait(scene, process) : NULL;
+	uint64_t object = !w ? 0 : w->kind == WAIT_KIND_read ? w->object : w->kind == WAIT_KIND_poll && w->argument == 1 ? w->detail : 0;
+	struct row row = object ? ends_of_object(ends, object) : (struct row){ 0 };
+
+	for (uint32_t i = 0; i < row.count; i++)
+		if (ends_at(ends, row, i)->pid == scene_pid(scene, process) && !ends_at(ends, row, i)->at.fd)
+			return true;
+	return false;
+}
+
 bool owed_turned_away(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t since_ns, uint64_t from_ns)
 {
 	uint32_t other = d->at.kind == OBJECT_KIND_tcp && d->at.access & DESCRIPTOR_SPOKE_LAST && ends_role(ends, d->at.object) == END_SERVER ?
 		suspects_neighbour(scene, ends, d, from_ns, scene->end_ns) : 0;
 
-	return other && stands(scene, other, from_ns) && is_served_elsewhere(scene, ends, d, since_ns, from_ns);
+	return other && stands(scene, other, from_ns) && !is_at_prompt(scene, ends, other) && is_served_elsewhere(scene, ends, d, since_ns, from_ns);
 }
 
 /* Nobody who has the pipe to read from reads there, and one of them has turned to something else since it was asked: a thread of that one's. 0 not so. */

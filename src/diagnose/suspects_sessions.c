@@ -280,7 +280,7 @@ void ask_idle_session(struct question *q)
 	if (others_await_answers(q)) {
 		apart = works_apart(q);
 		suspect_thread(q, apart ? apart : only_kept_session(q), apart ? LINK_AT_WORK : LINK_SESSION,
-			       (uint8_t)rule_infos[apart ? RULE_working_first : RULE_kept_session].weight, 0);
+			       apart ? (uint8_t)rule_infos[RULE_working_first].weight : limit(q, LIMIT_kept_among), 0);
 		return;
 	}
 	for (uint32_t i = 1; i < q->scene->thread_count; i++) {

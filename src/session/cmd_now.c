@@ -75,6 +75,8 @@ struct look {
 	size_t count;
 	struct finding *perhaps;  /* not asked about, and uncertain */
 	size_t perhaps_count;
+	struct finding *doubted;  /* the same, though another owes it the end of its wait: who is only guessed */
+	size_t doubted_count;
 	struct buf said;          /* signature of what was told last */
 	bool again, told;
 	bool may_repeat;          /* a longer look can be taken, ... */
@@ -177,7 +179,11 @@ static void find_perhaps(struct look *look)
 	size_t count = standing_find(&look->arena, look->session.diagnoser, &options, &list);
 	uint64_t from = look->from_ns > scene->start_ns ? look->from_ns : scene->start_ns;
 
-	look->perhaps = arena_array(&look->arena, struct finding, count);
+	look->perhaps = arena_array(&look->arena, struct finding, count + look->doubted_count);
+	for (size_t i = 0; i < look->doubted_count && look->perhaps_count < limit_of(scene, LIMIT_asks_told); i++)
+		if (!is_found(look, look->doubted[i].standing->thread) && now_perhaps_keeper(look->doubted[i].diagnosis) &&
+		    !is_found(look, now_perhaps_keeper(look->doubted[i].diagnosis)->thread))
+			look->perhaps[look->perhaps_count++] = look->doubted[i];
 	for (size_t i = 0; i < count && i < ANSWERS_SOUGHT && look->perhaps_count < limit_of(scene, LIMIT_asks_told); i++) {
 		struct finding f = { .standing = &list[i] };
 		const struct diagnosis *d;
@@ -200,6 +206,7 @@ static void find(struct look *look)
 		return;
 	count = find_standing(look, look->meant.count, &list);
 	look->findings = arena_array(&look->arena, struct finding, count);
+	look->doubted = arena_array(&look->arena, struct finding, count);
 	if (!look->meant.count && count > ANSWERS_SOUGHT)
 		count = ANSWERS_SOUGHT;
 	for (size_t i = 0; i < count; i++) {
@@ -209,8 +216,11 @@ static void find(struct look *look)
 			f.diagnosis = diagnose_standing(look, &list[i]);
 		else if (look->meant.count && !look->again)
 			f.before = now_went_on(&look->arena, look->session.diagnoser, scene_pid(look->session.scene, list[i].thread), look->from_ns);
-		if (!look->meant.count && !now_sure(look->session.scene, look->session.names, f.standing, f.diagnosis, look->from_ns))
+		if (!look->meant.count && !now_sure(look->session.scene, look->session.names, f.standing, f.diagnosis, look->from_ns)) {
+			if (now_doubted(look->session.scene, look->session.names, f.standing, f.diagnosis))
+				look->doubted[look->doubted_count++] = f;
 			continue;
+		}
 		look->findings[look->count++] = f;
 	}
 	if (look->meant.count)
@@ -558,7 +568,7 @@ static int answer_from(struct look *look, const char *path, bool keep, struct er
 	look->session.temporary = !keep;
 	read_last_snapshot(look);
 	look->from_ns = look_from(look, look_ns);
-	look->meant.count = look->meant.ended_count = look->count = look->perhaps_count = 0;
+	look->meant.count = look->meant.ended_count = look->count = look->perhaps_count = look->doubted_count = 0;
 	arena_init(&look->arena);
 	if (!look->session.scene)
 		r = session_look(&look->session, look->from_ns, trace_summary(look->session.trace)->end_ns, err);

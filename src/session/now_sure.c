@@ -43,6 +43,25 @@ static bool waits_for_news(const struct scene *scene, struct names *names, const
 	       word_takes(names, scene->tables, &scene->waits[e->last]);
 }
 
+/* Who is to blame waits for a word of its own process, and nobody knows whose that is: as one does that takes the next piece of work. */
+static bool ends_unknown(const struct scene *scene, const struct diagnosis *d)
+{
+	uint32_t thread = d->culprit.thread;
+	const struct episode *e = thread && rule_holds(scene, RULE_ends_at_word) ? scene_episode(scene, thread, scene->end_ns - 1) : NULL;
+	const struct wait *w = e && e->end_ns >= scene->end_ns ? &scene->waits[e->last] : NULL;
+
+	return w && d->circle_count < 2 && d->path_count <= 2 && !scene_same_process(scene, thread, d->victim.thread) && w->kind == WAIT_KIND_futex &&
+	       w->argument & WAIT_FUTEX_PRIVATE && !wait_has_owner(scene_slice_with_owner(scene, e, scene->end_ns));
+}
+
+bool now_doubted(const struct scene *scene, struct names *names, const struct standing *s, const struct diagnosis *d)
+{
+	uint64_t least = limit_of(scene, LIMIT_told_doubted);
+
+	return s->owed && !s->dead && d && d->confidence >= least && !d->person && d->culprit.thread && !scene_same_process(scene, d->culprit.thread, s->thread) &&
+	       !waits_for_news(scene, names, d);
+}
+
 bool now_sure(const struct scene *scene, struct names *names, const struct standing *s, const struct diagnosis *d, uint64_t from_ns)
 {
 	uint64_t sure = limit_of(scene, LIMIT_told_sure), end = limit_of(scene, LIMIT_told_owed);
@@ -55,6 +74,6 @@ bool now_sure(const struct scene *scene, struct names *names, const struct stand
 		return d->circle_count > 1 && circle_stands(scene, d, from_ns) && d->confidence >= sure && !d->person;
 	if (!s->owed)
 		return d->confidence >= sure || (d->confidence >= end && d->path_count > 1 && d->path[1].confidence >= sure);
-	return d->confidence >= end && !d->person && !waits_for_news(scene, names, d) &&
+	return d->confidence >= end && !d->person && !waits_for_news(scene, names, d) && !ends_unknown(scene, d) &&
 	       (d->far || d->circle_count > 1 || (d->culprit.thread && d->culprit.thread != s->thread));
 }

@@ -8,4 +8,7 @@
 /* Though nobody has said that it is stuck: it is known who holds what it waits for, or that another owes it an answer. */
 bool now_sure(const struct scene *scene, struct names *names, const struct standing *standing, const struct diagnosis *diagnosis, uint64_t from_ns);
 
+/* It is kept, but by whom is only guessed: told apart. */
+bool now_doubted(const struct scene *scene, struct names *names, const struct standing *standing, const struct diagnosis *diagnosis);
+
 #endif
