@@ -11,6 +11,7 @@
 #include "diagnose/leads.h"
 #include "diagnose/looked_at.h"
 #include "diagnose/loops.h"
+#include "diagnose/one_time.h"
 #include "diagnose/owed.h"
 #include "diagnose/own_ends.h"
 #include "diagnose/serving.h"
@@ -483,7 +484,20 @@ static void doubt_rest(struct diagnoser *diagnoser, struct standing *s, uint64_t
 	s->reason = kind_reasons[STANDING_WAITS];
 }
 
-/* Nor where it waits for a lock, which pools do not rest by. */
+/* Nor where it waits until something has been done once, which pools do not rest by. */
+static void doubt_once(struct diagnoser *diagnoser, struct standing *s)
+{
+	const struct scene *scene = diagnoser->scene;
+	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
+
+	if (s->kind != STANDING_RESTS || !w || w->idle || w->kind != WAIT_KIND_futex || !rule_holds(scene, RULE_once_part) ||
+	    !one_time_awaits(diagnoser->names, scene->tables, w))
+		return;
+	s->kind = STANDING_LOCKED;
+	s->reason = kind_reasons[STANDING_LOCKED];
+}
+
+/* Nor for a lock. */
 static void doubt_pool(struct diagnoser *diagnoser, struct standing *s)
 {
 	const struct scene *scene = diagnoser->scene;
@@ -557,6 +571,7 @@ static void find_asked(struct diagnoser *diagnoser, const struct standing_option
 				continue;
 			standing_of(diagnoser, thread, options->from_ns, &s);
 			doubt_rest(diagnoser, &s, options->from_ns);
+			doubt_once(diagnoser, &s);
 			doubt_pool(diagnoser, &s);
 			doubt_lead(scene, &s);
 			doubt_looks(scene, &s, options->from_ns);
@@ -614,6 +629,7 @@ static void find_all(struct diagnoser *diagnoser, const struct standing_options 
 		if (scene_is_system(scene, thread) || scene_is_other_argus(scene, thread))
 			continue;
 		standing_of(diagnoser, thread, options->from_ns, &s);
+		doubt_once(diagnoser, &s);
 		s.maybe = !is_beyond_doubt(scene, &s) && !s.owed;
 		if (options->uncertain) {
 			s.asks = s.maybe && unasked_may_ask(scene, &diagnoser->ends, &s);
