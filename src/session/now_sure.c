@@ -56,10 +56,8 @@ static bool ends_unknown(const struct scene *scene, const struct diagnosis *d)
 
 bool now_doubted(const struct scene *scene, struct names *names, const struct standing *s, const struct diagnosis *d)
 {
-	uint64_t least = limit_of(scene, LIMIT_told_doubted);
-
-	return s->owed && !s->dead && d && d->confidence >= least && !d->person && d->culprit.thread && !scene_same_process(scene, d->culprit.thread, s->thread) &&
-	       !waits_for_news(scene, names, d);
+	return s->owed && !s->dead && d && d->confidence >= limit_of(scene, LIMIT_told_doubted) && !d->person && d->culprit.thread &&
+	       !scene_same_process(scene, d->culprit.thread, s->thread) && !waits_for_news(scene, names, d);
 }
 
 bool now_sure(const struct scene *scene, struct names *names, const struct standing *s, const struct diagnosis *d, uint64_t from_ns)
