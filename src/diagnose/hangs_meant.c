@@ -156,13 +156,27 @@ static bool is_at_rest(struct meaning *m)
 	return w && hangs_listens(w->kind) && m->hang->rule != RULE_not_answered && way_rests_at(m, w) && way_is_free(m);
 }
 
+/* Another process asked, and one on the way then started the one that waits there: that is what the answer needs, and no watch kept for its own
+ * sake. */
+static bool was_started_for_it(const struct meaning *m, const struct wait *its)
+{
+	const struct scene *scene = m->scene;
+	const struct wait *w = way_wait(m, 0);
+	uint32_t first = tables_process(scene->tables, scene_pid(scene, its->thread), its->start_ns);
+	uint64_t born_ns = first ? scene->tables->threads[first].start_ns : 0;
+
+	return rule_holds(scene, RULE_watch_for_answer) && w && w != its && hangs_listens(w->kind) && hangs_role_in(&m->f, w) == END_CLIENT &&
+	       !scene_descends_from(scene, its->thread, scene_pid(scene, w->thread)) &&
+	       born_ns + limit_of(scene, LIMIT_asked_before_ns) >= m->hang->start_ns && born_ns <= its->start_ns;
+}
+
 static bool watches_files(struct meaning *m)
 {
 	for (unsigned i = 0; i < m->count; i++) {
 		const struct wait *w = way_wait(m, i);
 
 		if (w && object_kind(hangs_listened_to(w)) == OBJECT_KIND_inotify)
-			return way_free_to(m, i);
+			return way_free_to(m, i) && !was_started_for_it(m, w);
 	}
 	return false;
 }
@@ -281,6 +295,28 @@ static bool listens_to_all(const struct meaning *m, const struct wait *w)
 	return wait_is_loop_rest(w) || (w->kind == WAIT_KIND_poll && hangs_role_in(&m->f, w) == END_LISTENER);
 }
 
+static bool same_deadline(const struct scene *scene, const struct wait *a, const struct wait *b)
+{
+	uint64_t one = a->start_ns + a->timeout_ns, other = b->start_ns + b->timeout_ns, slack = limit_of(scene, LIMIT_same_limit_ns);
+
+	return a->timeout_ns && a->kind == b->kind && hangs_listened_to(a) == hangs_listened_to(b) && one <= other + slack && other <= one + slack;
+}
+
+/* A loop that others let go on meanwhile listens on until the same time, which was set before the hang began: as that came the hang ended. */
+static bool own_time_came(const struct meaning *m, const struct wait *w)
+{
+	const struct scene *scene = m->scene;
+	const struct wait *first = scene->waits + scene->threads[w->thread].wait, *end = scene->waits + scene_waits_end(scene, w->thread);
+	const struct wait *last = w, *set = w;
+	uint64_t soon = limit_of(scene, LIMIT_asked_before_ns) + part_of(scene, LIMIT_edge, m->hang->end_ns - m->hang->start_ns);
+
+	while (set > first && same_deadline(scene, set - 1, w))
+		set--;
+	while (last + 1 < end && last[1].end_ns <= m->hang->end_ns && same_deadline(scene, last + 1, w))
+		last++;
+	return set->start_ns < m->hang->start_ns && last->end == WAIT_END_TIMEOUT && last->end_ns + soon >= m->hang->end_ns;
+}
+
 /* A server that asks nobody itself, or a thread of the same process, let its own limit run out, in one wait, or at its rest, and went on then. */
 static bool answers_by_clock(struct meaning *m)
 {
@@ -292,7 +328,8 @@ static bool answers_by_clock(struct meaning *m)
 		/* an alarm, as `timeout` sets it */
 		if (w->kind == WAIT_KIND_signal && w->end == WAIT_END_SOURCE && w->cause == WAKE_CAUSE_timer)
 			return true;
-		if (w->kind == WAIT_KIND_sleep || w->end != WAIT_END_TIMEOUT || !w->timeout_ns)
+		if (w->kind == WAIT_KIND_sleep || !w->timeout_ns ||
+		    (w->end != WAIT_END_TIMEOUT && !(i + 1 == m->count && listens_to_all(m, w) && own_time_came(m, w))))
 			continue;
 		if (scene_same_process(m->scene, w->thread, m->hang->thread) ? !way_rests_at(m, w) : !has_no_server(m, scene_pid(m->scene, w->thread)))
 			continue;
@@ -632,23 +669,4 @@ void hangs_mean(const struct finder *f, struct hang *hang)
 		hang->meant = rule_holds(f->scene, RULE_asked_who_is_kept) && is_in_haste(f, hang) ? RULE_NONE : RULE_no_haste;
 	else
 		hang->meant = may_be_meant(hang->rule) ? look_at_way(f, hang) : RULE_NONE;
-}
-
-/* The other ended by what was to end it, took as long, nearly, and was no hang. */
-static bool went_well(const struct judgement *judgement, const struct hang *other, const struct hang *hang)
-{
-	bool same = false;
-
-	for (unsigned i = 0; i < HANG_SERVED; i++)
-		same |= other->served[i] == hang->served[0];
-	return same && (other->meant == RULE_for_news || other->meant == RULE_by_its_clock) && !other->unended &&
-	       other->end_ns - other->start_ns > (hang->end_ns - hang->start_ns) / 100 * judgement_limit(judgement, LIMIT_a_good_part);
-}
-
-void hangs_as_others(const struct judgement *judgement, struct hang *hangs, size_t count)
-{
-	for (size_t i = 0; i < count && judgement_holds(judgement, RULE_as_others); i++)
-		for (size_t k = 0; k < count && hangs[i].unended && !hangs[i].meant; k++)
-			if (went_well(judgement, &hangs[k], &hangs[i]))
-				hangs[i].meant = RULE_as_others;
 }

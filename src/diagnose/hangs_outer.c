@@ -329,7 +329,8 @@ size_t hangs_prefer_outer(struct diagnoser *diagnoser, const struct hangs_option
 	for (size_t i = 1; i < count && i < COMPARED; i++) {
 		struct hang moved = hangs[i];
 
-		if (moved.thread == hangs[outer].thread || moved.weight < limit_of(scene, LIMIT_outer_weight) || !together(scene, &hangs[outer], &moved))
+		if (moved.meant == RULE_as_before || moved.thread == hangs[outer].thread || moved.weight < limit_of(scene, LIMIT_outer_weight) ||
+		    !together(scene, &hangs[outer], &moved))
 			continue;
 		find_way(diagnoser, &moved, &other);
 		if (is_further(scene, &other, &best) || queues_behind(scene, &moved, &other, &hangs[outer], &best)) {
@@ -343,6 +344,8 @@ size_t hangs_prefer_outer(struct diagnoser *diagnoser, const struct hangs_option
 		return count;
 	while (at < count && !(hangs[at].thread == asker.thread && together(scene, &hangs[at], &asker)))
 		at++;
+	if (at < count && hangs[at].meant == RULE_as_before)
+		return count;
 	hangs_name(scene, &asker);
 	to_front(hangs, at, at < count && hangs[at].meant != RULE_may_rest ? hangs[at] : asker);
 	return at < count ? count : count + 1;

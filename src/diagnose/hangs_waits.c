@@ -207,6 +207,15 @@ static bool listens_by_clock(const struct finder *f, const struct episode *e)
 	return w->cause == WAKE_CAUSE_signal && broken_off_ends_programs(scene_signal_at_end(f->scene, w));
 }
 
+/* What it asked before it slept, until its time came, is not what it waits for behind that: of that nobody may have been woken. */
+static uint64_t since_last_sleep(const struct finder *f, const struct episode *e, uint64_t asked_ns)
+{
+	const struct episode *before = e > f->scene->episodes + f->scene->threads[e->thread].episode ? e - 1 : NULL;
+	const struct wait *w = before ? last_of(f, before) : NULL;
+
+	return w && w->kind == WAIT_KIND_sleep && w->end == WAIT_END_TIMEOUT && before->end_ns > asked_ns ? before->end_ns : asked_ns;
+}
+
 static bool is_not_answered(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = last_of(f, e);
@@ -224,7 +233,7 @@ static bool is_not_answered(const struct finder *f, const struct episode *e)
 	if ((!waits_for_owner(w) && hangs_own_threads_work(f, e)) || hangs_awaits_sleeper(f, e) || hangs_has_work_done(f, e) ||
 	    hangs_leaves_to_program(f, e))
 		return false;
-	f->hang->start_ns = hangs_first_deed(f->scene, f->thread, asked, e->start_ns);
+	f->hang->start_ns = hangs_first_deed(f->scene, f->thread, since_last_sleep(f, e, asked), e->start_ns);
 	f->hang->awaits = awaits;
 	f->hang->slices = e->slices;
 	/* Whoever is killed may just as well have waited for work. */
@@ -359,6 +368,9 @@ static bool is_held_up(const struct finder *f, const struct episode *e)
 	if (hangs_is_batch(f) && w->end == WAIT_END_THREAD && scene_same_process(f->scene, w->waker, f->thread) &&
 	    hangs_works_long(f, w->waker, e->start_ns, e->end_ns, hangs_own_work_ns(f, LIMIT_wait_ns)))
 		return false;
+	/* whether it had worked, and waits for that, lies before the recording */
+	if (hangs_is_unattended(f) && hangs_stood_before(f, e) && rule_holds(f->scene, RULE_may_rest))
+		f->hang->meant = RULE_may_rest;
 	if ((w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore) && w->end == WAIT_END_THREAD &&
 	    w->cause != WAKE_CAUSE_signal && w->hint_kind != HINT_KIND_thread_exit && !hangs_left_to_others(f, e))
 		return true;

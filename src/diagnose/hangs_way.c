@@ -32,9 +32,44 @@ bool way_link_is_open(uint8_t link)
 	}
 }
 
+static bool is_socket(uint64_t object)
+{
+	return object_kind(object) >= OBJECT_KIND_unix_stream && object_kind(object) <= OBJECT_KIND_socket;
+}
+
+/* All that its process does is to wait, without a limit, for a set of things among which is no connection, though it has one that a client began: who
+ * asked over that is not heard meanwhile, so it does not listen for what comes next. */
+static bool hears_no_client(const struct meaning *m, const struct wait *w)
+{
+	const struct scene *scene = m->scene;
+	uint32_t pid = scene_pid(scene, w->thread);
+	struct row row = ends_of_process(m->f.ends, pid);
+	bool known = false, serves = false;
+
+	if (!rule_holds(scene, RULE_hears_no_client) || w->kind != WAIT_KIND_epoll || w->timeout_ns || pid == scene_pid(scene, m->hang->thread))
+		return false;
+	SCENE_EACH_MATE(scene, w->thread, mate)
+		if (mate != w->thread && scene->tables->threads[mate].end_ns > w->start_ns)
+			return false;
+	for (uint32_t i = 0; i < scene->poll_item_count; i++) {
+		const struct poll_item *item = &scene->poll_items[i];
+
+		if (item->set != w->object || item->time < w->start_ns || item->time > w->end_ns)
+			continue;
+		if (is_socket(item->object))
+			return false;
+		known = true;
+	}
+	for (uint32_t i = 0; known && i < row.count; i++)
+		serves |= ends_role(m->f.ends, ends_at(m->f.ends, row, i)->at.object) == END_SERVER;
+	return serves;
+}
+
 bool way_wait_is_kept(const struct meaning *m, const struct wait *w)
 {
 	switch (w->kind) {
+	case WAIT_KIND_epoll:
+		return hears_no_client(m, w);
 	case WAIT_KIND_write: case WAIT_KIND_connect: case WAIT_KIND_stop:
 		return true;
 	case WAIT_KIND_futex:
