@@ -73,8 +73,14 @@ class Checker(Document):
             self.whole(victim, m['whole'], m['since'])
 
     def whole(self, victim, text, since):
-        """It had waited for some of that already, by the snapshot's word, when the recording began."""
-        began = [w.start for low, _, w in self.trace.waits_in(victim, self.start, self.end) if low == self.start]
+        """It had waited for some of that already, by the snapshot's word, when the recording began; one that looked again and again then
+        did so since it began itself, or since the culprit did what it still does."""
+        waits = self.trace.waits_in(victim, self.start, self.end)
+        began = [w.start for low, _, w in waits if low == self.start]
+        culprit = self.actor(self.answer.get('culprit') or {}, 'the culprit')
+        if len(waits) > 1 and began and culprit:
+            since_then = [victim.born] + [w.start for low, _, w in self.trace.waits_in(culprit, self.start, self.end) if low == self.start]
+            began = [at for at in since_then if is_near(text, self.end - at) and at <= began[0]] or began
         if not began or not is_near(text, self.end - began[0]):
             self.say(f'stuck for {text}: it waited since {show(self.start - began[0]) + " before the recording began" if began else "later"}')
         clock = next((e for e in self.trace.events.values() if e['type'] == 'clock' and e.get('realtime_ns')), None)
