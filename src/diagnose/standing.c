@@ -670,6 +670,10 @@ uint64_t standing_look_for(const struct scene *scene, const struct standing *s, 
 		return 0;
 	if (s->kind != STANDING_RESTS && s->kind != STANDING_MOVES && s->kind != STANDING_LOOKS && !w->timeout_ns && !s->by_child)
 		return 0;
+	/* until a moment, which of one that had begun is not known: as far as is known it is short yet */
+	if (w->kind == WAIT_KIND_sleep && !w->timeout_ns && s->exactly && rule_holds(scene, RULE_sleeps_until) &&
+	    scene->end_ns - s->since_ns <= limit_of(scene, LIMIT_until_ns) && looked_at_may(scene, s->thread, from, scene->end_ns))
+		return limit_of(scene, LIMIT_until_ns) + limit_of(scene, LIMIT_sleep_margin_ns);
 	sleep = w->kind == WAIT_KIND_child ? child_sleeps_for(scene, s->thread) : s->exactly && w->kind != WAIT_KIND_sleep ? 0 : w->timeout_ns;
 	if (sleep > limit_of(scene, LIMIT_short_sleep_ns) || (s->kind == STANDING_RESTS && !sleep) ||
 	    !looked_at_may(scene, s->thread, from, scene->end_ns))
