@@ -371,7 +371,13 @@ static const char *step_words(const struct describer *d, const struct pieces *pi
 		if (p->step != step)
 			continue;
 		times.ns[p->state] += p->end_ns - p->start_ns;
-		if (!best || p->end_ns - p->start_ns > best->end_ns - best->start_ns)
+	}
+	/* many short sleeps say more than one long turn in the queue */
+	for (size_t i = 0; i < pieces->length; i++) {
+		const struct piece *p = &pieces->items[i];
+
+		if (p->step == step && (p->state == SPAN_WAITING || times.ns[p->state] > times.ns[SPAN_WAITING]) &&
+		    (!best || p->end_ns - p->start_ns > best->end_ns - best->start_ns))
 			best = p;
 	}
 	if (!best)
