@@ -160,7 +160,7 @@ static uint64_t kept_since(const struct investigation *v)
 
 	while (step && v->steps.items[step].parent)
 		step = v->steps.items[step].parent;
-	if (!rule_holds(scene, RULE_kept_since) || !step || !e || !comes_back(v, e) || !born ||
+	if (!v->request->now || !rule_holds(scene, RULE_kept_since) || !step || !e || !comes_back(v, e) || !born ||
 	    born + limit_of(scene, LIMIT_young_ns) < scene->end_ns)
 		return 0;
 	its = scene_episode(scene, v->steps.items[step].thread, v->request->to_ns - 1);

@@ -182,6 +182,7 @@ struct diagnose_request {
 	uint32_t thread;
 	uint64_t from_ns, to_ns;
 	struct side *base;            /* another trace, where all went well, or NULL */
+	bool now;                     /* the trace is a short look: what went on before it is to be guessed */
 	uint64_t ended_ns;            /* when what is asked about truly ended, where that is behind the window; else 0 */
 };
 
