@@ -73,14 +73,8 @@ class Checker(Document):
             self.whole(victim, m['whole'], m['since'])
 
     def whole(self, victim, text, since):
-        """It had waited for some of that already, by the snapshot's word, when the recording began; one that looked again and again then
-        did so since it began itself, or since the culprit did what it still does."""
-        waits = self.trace.waits_in(victim, self.start, self.end)
-        began = [w.start for low, _, w in waits if low == self.start]
-        culprit = self.actor(self.answer.get('culprit') or {}, 'the culprit')
-        if len(waits) > 1 and began and culprit:
-            since_then = [victim.born] + [w.start for low, _, w in self.trace.waits_in(culprit, self.start, self.end) if low == self.start]
-            began = [at for at in since_then if is_near(text, self.end - at) and at <= began[0]] or began
+        """It had waited for some of that already, by the snapshot's word, when the recording began."""
+        began = [w.start for low, _, w in self.trace.waits_in(victim, self.start, self.end) if low == self.start]
         if not began or not is_near(text, self.end - began[0]):
             self.say(f'stuck for {text}: it waited since {show(self.start - began[0]) + " before the recording began" if began else "later"}')
         clock = next((e for e in self.trace.events.values() if e['type'] == 'clock' and e.get('realtime_ns')), None)
@@ -90,6 +84,14 @@ class Checker(Document):
             # The hour is of the reader's zone.
             if abs((minutes * 60 + seconds - wall + 60) % 1800 - 60) > 1:
                 self.say(f'since {since}: by the clock it was {wall % 3600 // 60:02}:{wall % 60:02} past the hour')
+
+    def say_perhaps(self, m):
+        """One that looked again and again may have done so since it began itself, or since the culprit did what it still does."""
+        victim = self.actor(self.answer.get('victim') or {}, 'the victim')
+        others = [self.actor(a, 'who is on the way') for a in self.answer.get('path') or []]
+        began = [w.start for t in others if t for low, _, w in self.trace.waits_in(t, self.start, self.end) if low == self.start]
+        if victim and not any(is_near(m['time'], self.end - at) for at in [victim.born] + began):
+            self.say(f'perhaps for {m["time"]}: nothing began then')
 
     def say_certain(self, m):
         """Each of them waited all the time, for who was read to hold what it waits for."""

@@ -38,6 +38,7 @@ LINK = '|'.join(re.escape(words) for words in sorted(LINKS, key=len, reverse=Tru
 GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('verdict', rf'(?P<who>{ONE}) was stuck for (?:(?P<whole>{TIME}) \((?:since (?P<since>[\d:]+); )?the (?P<end>last|first) )?(?P<time>{TIME})'
                 rf'(?(whole) of it (?P<how>are recorded|were looked at)\)): it (?P<words>{"|".join(map(re.escape, VERDICTS))})\.'),
+    ('perhaps', rf' It may have been so (?:since [\d:]+, )?for (?P<time>{TIME})\.'),
     ('path', rf' (?P<who>It|{ONE}) was (?P<words>.+?); (?P<next>{ONE}) (?P<link>{LINK})(?: \(event (?P<event>\d+)\))?\.(?= |$)'),
     ('nobody', rf' Nothing in the trace tells who should have ended this: it was (?P<words>.+?)\.(?= [A-Z]| {ONE} went on only|$)'),
     ('quota', rf' The culprit is the processor quota: (?:the )?control group(?: (?P<path>\S+))?, throttled: its processor quota of '
@@ -62,7 +63,7 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
                 rf'(?: This is a guess \(confidence (?P<confidence>\d+) %\)\.)?'),
     ('in_turn', rf' In turn, (?P<count>\d+) more threads? of its process did the same, for (?P<time>{TIME}) of that time\.'),
     ('keepers', rf' Meanwhile (?P<first>{ONE}) had its processor for (?P<time>{TIME})(?P<others>(?:(?:, | and ){ONE} for {TIME})*)\.'),
-    ('bound', rf' It stood at processor (?P<cpu>\d+) alone, while processor (?P<other>\d+) was idle for (?P<time>{TIME}) of that time: it may run nowhere else\.'),
+    ('bound', rf' It stood at processor (?P<cpu>\d+) alone, while processor (?P<other>\d+) was idle for (?P<time>{TIME}) of that time: it is most likely bound to the first\.'),
     ('covers', rf' That explains (?P<time>{TIME}) of the time; why the rest took so long is not known\.'),
     ('limit', rf' (?P<who>{ONE}) went on only because its own time limit of (?P<time>{TIME}) ended the wait; nobody woke it\.'),
     ('certain', r' That is no guess: each wait (?P<of>of the circle|on the way), and who holds what it is for, stood like this for the whole time\.'),
@@ -120,7 +121,7 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('silence', rf' In the window nothing was written for up to (?P<time>{TIME}): what happened there is not in the trace\.'),
 )]
 ORDER = {name: place for place, name in enumerate(
-    'verdict path nobody quota source far kept_out lost_between itself circle culprit keepers bound in_turn covers certain limit group_processes other_end owner_ended in_kernel only_threads sharers mapped past fellows fifo other_fifo unconnected session untaken kept_signal kept_descriptors looks watches frozen frozen_files background no_stacks callback similar this_time trigger unexplained losses silence uncertain meant on_the_way'.split())}
+    'verdict perhaps path nobody quota source far kept_out lost_between itself circle culprit keepers bound in_turn covers certain limit group_processes other_end owner_ended in_kernel only_threads sharers mapped past fellows fifo other_fifo unconnected session untaken kept_signal kept_descriptors looks watches frozen frozen_files background no_stacks callback similar this_time trigger unexplained losses silence uncertain meant on_the_way'.split())}
 
 
 def nanoseconds(text):

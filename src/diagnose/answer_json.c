@@ -138,6 +138,8 @@ void answer_json(struct json *json, const struct diagnosis *g)
 	json_u64(json, "end_ns", g->end_ns);
 	json_end(json);
 	json_u64(json, "since_ns", g->since_ns);
+	if (g->perhaps_since_ns)
+		json_u64(json, "perhaps_since_ns", g->perhaps_since_ns);
 	if (g->began_ns)
 		json_u64(json, "began_ns", g->began_ns);
 	if (g->ended_ns)

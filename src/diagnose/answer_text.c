@@ -59,11 +59,24 @@ void answer_place(struct arena *arena, struct buf *buf, const struct actor *a)
 		buf_printf(buf, ", below it %s", escaped(arena, demangle_brief(arena, a->inner)));
 }
 
+/* "21:18:15", by the wall clock; NULL where that is not known. */
+static const char *clock_of(const struct describer *d, uint64_t time_ns)
+{
+	const char *space, *words;
+	struct buf buf;
+
+	buf_init(&buf);
+	trace_wall_format(&buf, d->scene->trace ? trace_wall_ns(d->scene->trace, time_ns) : 0);
+	space = strchr(buf_str(&buf), ' ');
+	words = space ? arena_printf(d->arena, "%.8s", space + 1) : NULL;
+	buf_done(&buf);
+	return words;
+}
+
 /* How long it was stuck, from its beginning before the trace, or before what was looked at of it, where that is known. */
 static const char *stuck_for(const struct describer *d, const struct diagnosis *g)
 {
-	const char *watched = describe_time(d->arena, g->end_ns - g->start_ns), *words, *space;
-	struct buf buf;
+	const char *watched = describe_time(d->arena, g->end_ns - g->start_ns), *clock;
 
 	if (g->began_ns)
 		return arena_printf(d->arena, "%s (the last %s of it were looked at)", describe_time(d->arena, g->end_ns - g->began_ns), watched);
@@ -71,13 +84,9 @@ static const char *stuck_for(const struct describer *d, const struct diagnosis *
 		return arena_printf(d->arena, "%s (the first %s of it were looked at)", describe_time(d->arena, g->ended_ns - g->start_ns), watched);
 	if (!g->since_ns)
 		return watched;
-	buf_init(&buf);
-	trace_wall_format(&buf, d->scene->trace ? trace_wall_ns(d->scene->trace, g->since_ns) : 0);
-	space = strchr(buf_str(&buf), ' ');
-	words = arena_printf(d->arena, "%s (%sthe last %s of it are recorded)", describe_time(d->arena, g->end_ns - g->since_ns),
-			     space ? arena_printf(d->arena, "since %.8s; ", space + 1) : "", watched);
-	buf_done(&buf);
-	return words;
+	clock = clock_of(d, g->since_ns);
+	return arena_printf(d->arena, "%s (%sthe last %s of it are recorded)", describe_time(d->arena, g->end_ns - g->since_ns),
+			    clock ? arena_printf(d->arena, "since %s; ", clock) : "", watched);
 }
 
 static void tell_verdict(const struct describer *d, const struct diagnosis *g, struct buf *buf)
@@ -98,6 +107,12 @@ static void tell_verdict(const struct describer *d, const struct diagnosis *g, s
 	else if (g->verdict == VERDICT_WAITING && e && most_of(d->scene, times.ns[SPAN_STOPPED], g->end_ns - g->start_ns))
 		how = arena_printf(d->arena, "was %s", describe_stop(&d->scene->waits[e->last]));
 	buf_printf(buf, "%s was stuck for %s: it %s.", answer_who(d->arena, &g->victim), stuck_for(d, g), how);
+	if (g->perhaps_since_ns) {
+		const char *clock = clock_of(d, g->perhaps_since_ns);
+
+		buf_printf(buf, " It may have been so %sfor %s.", clock ? arena_printf(d->arena, "since %s, ", clock) : "",
+			   describe_time(d->arena, g->end_ns - g->perhaps_since_ns));
+	}
 }
 
 static void tell_path(const struct describer *d, const struct diagnosis *g, struct buf *buf)
@@ -122,7 +137,7 @@ static void tell_keepers(const struct describer *d, const struct diagnosis *g, s
 	if (g->keeper_count)
 		buf_text(buf, ".");
 	if (g->idle_ns)
-		buf_printf(buf, " It stood at processor %u alone, while processor %u was idle for %s of that time: it may run nowhere else.", g->queue_cpu,
+		buf_printf(buf, " It stood at processor %u alone, while processor %u was idle for %s of that time: it is most likely bound to the first.", g->queue_cpu,
 			   g->idle_cpu, describe_time(d->arena, g->idle_ns));
 }
 

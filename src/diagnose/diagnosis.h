@@ -136,6 +136,7 @@ struct diagnosis {
 	enum verdict verdict;
 	uint64_t start_ns, end_ns;
 	uint64_t since_ns;            /* when the wait began, where that was before the window, which begins with the trace; else 0 */
+	uint64_t perhaps_since_ns;    /* when it may have begun, before the window, of which nobody saw the beginning; else 0 */
 	uint64_t began_ns;            /* when the hang did, where only its end was looked at, which is the window; else 0 */
 	uint64_t ended_ns;            /* when the hang did, where only its beginning was looked at, which is the window; else 0 */
 	struct actor victim;

@@ -63,7 +63,8 @@ bool hangs_asks_about(const struct scene *scene, const struct hangs_options *opt
 /* All of the scene as they were found, neither ranked nor bound to the window; valid
  * until the next question. */
 size_t hangs_find_all(struct diagnoser *diagnoser, const struct hangs_options *options, const struct hang **ret_hangs);
-/* Those that have not ended yet, and are served as others that ended and may be meant, may be so as well. */
+/* Those that have not ended yet, and are served as others that ended and may be meant, may be so as well; and so may those that come
+ * again and again as long. Of all hangs there are: what was said of fewer does not count. */
 void hangs_as_others(const struct judgement *judgement, struct hang *hangs, size_t count);
 /* Puts hangs, of several scenes too, in the order of their severity; `thread` and `awaits`
  * must be numbers that mean the same in all. */

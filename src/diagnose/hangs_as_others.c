@@ -46,6 +46,10 @@ static bool comes_again(const struct judgement *judgement, const struct hang *ha
 
 void hangs_as_others(const struct judgement *judgement, struct hang *hangs, size_t count)
 {
+	/* of a part of the trace it may have been so, and not of the whole */
+	for (size_t i = 0; i < count; i++)
+		if (hangs[i].meant == RULE_as_before)
+			hangs[i].meant = 0;
 	for (size_t i = 0; i < count && judgement->unattended && judgement_holds(judgement, RULE_as_before); i++)
 		if (!hangs[i].meant && may_come_again(&hangs[i]) && comes_again(judgement, hangs, count, &hangs[i]))
 			hangs[i].meant = RULE_as_before;

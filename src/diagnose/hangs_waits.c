@@ -20,6 +20,7 @@
 #include "diagnose/killed_before.h"
 #include "diagnose/loops.h"
 #include "diagnose/tries.h"
+#include "diagnose/word_lock.h"
 
 static bool is_datagram(uint64_t object)
 {
@@ -368,8 +369,9 @@ static bool is_held_up(const struct finder *f, const struct episode *e)
 	if (hangs_is_batch(f) && w->end == WAIT_END_THREAD && scene_same_process(f->scene, w->waker, f->thread) &&
 	    hangs_works_long(f, w->waker, e->start_ns, e->end_ns, hangs_own_work_ns(f, LIMIT_wait_ns)))
 		return false;
-	/* whether it had worked, and waits for that, lies before the recording */
-	if (hangs_is_unattended(f) && hangs_stood_before(f, e) && rule_holds(f->scene, RULE_may_rest))
+	/* whether it had worked, and waits for that, lies before the recording; nobody rests in a lock */
+	if (hangs_is_unattended(f) && hangs_stood_before(f, e) && rule_holds(f->scene, RULE_may_rest) &&
+	    !word_lock_named(f->diagnoser->names, f->scene->tables, w))
 		f->hang->meant = RULE_may_rest;
 	if ((w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore) && w->end == WAIT_END_THREAD &&
 	    w->cause != WAKE_CAUSE_signal && w->hint_kind != HINT_KIND_thread_exit && !hangs_left_to_others(f, e))

@@ -48,6 +48,12 @@ static bool is_called_by(const char *const *functions, unsigned count, const cha
 	return false;
 }
 
+/* A page is waited for alike, whether a block device is to bring it or the server of a file system. */
+static enum kernel_place below_file_system(const char *const *functions, unsigned count)
+{
+	return is_called_by(functions, count, "fuse_") ? KERNEL_PLACE_FUSE : is_called_by(functions, count, "nfs_") ? KERNEL_PLACE_NFS : KERNEL_PLACE_BLOCK_IO;
+}
+
 enum kernel_place kernel_place_of(struct names *names, const struct tables *tables, uint32_t kstack)
 {
 	const char *functions[FRAMES_LOOKED_AT];
@@ -62,7 +68,7 @@ enum kernel_place kernel_place_of(struct names *names, const struct tables *tabl
 		for (size_t j = 0; j < sizeof(places) / sizeof(places[0]); j++)
 			if (begins(functions[i], places[j].function) &&
 			    (!places[j].under || is_called_by(functions + i + 1, count - i - 1, places[j].under)))
-				return places[j].place;
+				return places[j].place == KERNEL_PLACE_BLOCK_IO ? below_file_system(functions + i + 1, count - i - 1) : places[j].place;
 	return KERNEL_PLACE_UNKNOWN;
 }
 

@@ -297,8 +297,9 @@ uint64_t own_ends_asked_ns(const struct scene *scene, const struct ends *ends, c
 	return 0;
 }
 
-/* When it was asked over the connection that its process began, and which has brought nothing since; 0 it was not. */
-static uint64_t asked_over(const struct ends *ends, uint64_t object, uint32_t pid)
+/* When it was asked over the connection that its process began, and which has brought nothing since, as a snapshot after that moment
+ * says; 0 it was not. */
+static uint64_t asked_over(const struct ends *ends, uint64_t object, uint32_t pid, uint64_t after_ns)
 {
 	struct row row = ends_role(ends, object) == END_CLIENT ? ends_of_object(ends, object) : (struct row){ 0 };
 
@@ -306,7 +307,7 @@ static uint64_t asked_over(const struct ends *ends, uint64_t object, uint32_t pi
 		const struct descriptor *d = ends_at(ends, row, i);
 
 		if (d->pid == pid)
-			return d->at.access & DESCRIPTOR_SPOKE_LAST ? d->at.spoke_ns : 0;
+			return d->time >= after_ns && d->at.access & DESCRIPTOR_SPOKE_LAST ? d->at.spoke_ns : 0;
 	}
 	return 0;
 }
@@ -330,7 +331,7 @@ uint64_t own_ends_asked_in_loop(const struct scene *scene, const struct ends *en
 			break;
 		if (kind == OBJECT_KIND_tty || kind == OBJECT_KIND_inotify || ends_role(ends, object) >= END_SERVER)
 			return 0;
-		asked = asked_over(ends, object, pid);
+		asked = asked_over(ends, object, pid, scene->episodes[w->episode].start_ns);
 		clients += ends_role(ends, object) == END_CLIENT;
 		since = asked && (!since || asked < since) ? asked : since;
 	}

@@ -119,12 +119,12 @@ void ask_bus(struct question *q);
 /* See suspects_sessions.c. */
 void ask_idle_session(struct question *q);
 /* At the other end a server rests until this process says something. */
-/* The only connection that the process of who waits began, and asked over since then or later, and has got nothing; NULL none, or several to different
- * processes. */
-const struct descriptor *suspects_silent_upstream(const struct question *q, uint64_t since_ns);
 bool suspects_awaits_us(const struct question *q, uint64_t object);
 void ask_told_last(struct question *q);
 /* See suspects_behind.c. */
+/* The only connection that the process of who waits began, and asked over since then or later, and has got nothing; NULL none, or several to different
+ * processes. */
+const struct descriptor *suspects_silent_upstream(const struct question *q, uint64_t since_ns);
 void ask_behind_server(struct question *q);
 /* Who of the process at the other end is meant, see suspects_mates.c: `process` itself, another thread of it, where it waits for this one
  * already (*ret_mate), or 0 where that is not known. */

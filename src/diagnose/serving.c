@@ -209,6 +209,7 @@ static void choose(const struct scene *scene, const struct ends *ends, uint32_t 
 		   struct choice *best)
 {
 	const struct tables *tables = scene->tables;
+	bool asked_listens = false, listens = false;
 
 	for (uint32_t i = 1; i < tables->thread_count; i++) {
 		struct choice c;
@@ -220,7 +221,11 @@ static void choose(const struct scene *scene, const struct ends *ends, uint32_t 
 		c.elsewhere = c.work == WORK_MAYBE && served_another(scene, ends, i, asked, own);
 		c.late = c.work == WORK_MAYBE && began_late(scene, i, asked);
 		/* it went to rest for something else, while another listens to who asked */
-		if (c.late && own && rule_holds(scene, RULE_late_beside) && owed_listens(scene, ends, scene_pid(scene, process), own, asked->from_ns))
+		if (c.late && own && !asked_listens && rule_holds(scene, RULE_late_beside)) {
+			listens = owed_listens(scene, ends, scene_pid(scene, process), own, asked->from_ns);
+			asked_listens = true;
+		}
+		if (c.late && listens)
 			continue;
 		if (c.work && is_better(&c, best))
 			*best = c;

@@ -290,7 +290,7 @@ bool starved_judge(const struct scene *scene, uint32_t thread, uint64_t from_ns,
 	       (one && hardly_ran(scene, s, LIMIT_ran_beside_one));
 }
 
-/* On which processor the thread stood whenever it could have run; false: on several, or nowhere. */
+/* On which processor the thread stood whenever it ran, or could have; false: on several, or nowhere. */
 static bool find_queue(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, uint16_t *ret_cpu)
 {
 	const struct scene_thread *t = &scene->threads[thread];
@@ -335,6 +335,7 @@ void starved_by(const struct scene *scene, uint32_t thread, uint64_t from_ns, ui
 {
 	struct uses used = { mem_zalloc(arena_array_bytes(sizeof(*used.ns), scene->thread_count)), { 0 } };
 	struct state_times times;
+	bool is_bound;
 	uint64_t least;
 	uint16_t cpu;
 
@@ -353,7 +354,9 @@ void starved_by(const struct scene *scene, uint32_t thread, uint64_t from_ns, ui
 			used.ns[keeper->thread] = 0;
 			ret_keepers->count++;
 		}
-		for (uint16_t i = 0; i < scene->cpu_count; i++) {
+		/* it never stood elsewhere, and all that ran was recorded */
+		is_bound = scene->judgement && scene->judgement->machine && find_queue(scene, thread, scene->start_ns, scene->end_ns, &cpu);
+		for (uint16_t i = 0; is_bound && i < scene->cpu_count; i++) {
 			forget_uses(&used);
 			if (i != cpu)
 				run_meanwhile(scene, thread, from_ns, to_ns, i, &used);

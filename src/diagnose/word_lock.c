@@ -129,13 +129,13 @@ bool word_lock_named(struct names *names, const struct tables *tables, const str
 static bool takes(const char *function)
 {
 	static const char *const words[] = { "get", "take", "pop", "deq", "dequeue", "shift", "recv", "receive" };
-	const char *queue = strcasestr(function, "queue"), *last = queue ? queue + strlen("queue") : NULL;
+	const char *last = strcasestr(function, "queue");
 	size_t length;
 
-	while (last && *last && !ispunct((unsigned char)*last))
-		last++;
-	while (last && ispunct((unsigned char)*last) && *last != '(' && *last != '<')
-		last++;
+	/* the last word of it, whatever of modules, types and their arguments stands before it */
+	for (const char *at = last; at && *at && *at != '(' && *at != ' ' && *at != '@'; at++)
+		if (ispunct((unsigned char)*at) && isalpha((unsigned char)at[1]) && *at != '<')
+			last = at + 1;
 	length = last ? strcspn(last, "( <@") : 0;
 	for (size_t i = 0; length && i < sizeof(words) / sizeof(*words); i++)
 		if (length == strlen(words[i]) && !strncasecmp(last, words[i], length))

@@ -82,8 +82,14 @@ static uint64_t way(const struct inet_diag_sockid *id, bool back)
 
 static void put_address(char *to, size_t size, int family, const void *address, uint16_t port)
 {
+	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
 	char text[INET6_ADDRSTRLEN] = "?";
 
+	/* as the snapshots' own program writes it */
+	if (family == AF_INET6 && !memcmp(address, mapped, sizeof(mapped))) {
+		family = AF_INET;
+		address = (const char *)address + sizeof(mapped);
+	}
 	inet_ntop(family, address, text, sizeof(text));
 	snprintf(to, size, family == AF_INET6 ? "[%s]:%u" : "%s:%u", text, ntohs(port));
 }

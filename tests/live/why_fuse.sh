@@ -112,7 +112,8 @@ mkfifo go opened
 exec 3>go
 read -r line <opened
 ./maker files/first 3>&- & first=$!
-until grep -q fuse "/proc/$first/wchan" || grep -q request_wait "/proc/$first/wchan" || ! kill -0 $first; do :; done
+looks=0
+until grep -q -e fuse -e request_wait "/proc/$first/wchan" || [ $((looks += 1)) -gt 500 ]; do sleep 0.01; done
 exec 3>&-
 wait $reader
 wait $first

@@ -3,6 +3,10 @@
 #ifndef RECORD_BPF_CONTENDED_BPF_H
 #define RECORD_BPF_CONTENDED_BPF_H
 
+#ifdef RECORD_BPF_WAIT_BPF_H
+#error "wait.bpf.h, which asks this, comes behind it"
+#endif
+
 #include "record/bpf/kernel.h"
 
 struct {

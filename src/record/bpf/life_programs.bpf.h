@@ -215,14 +215,17 @@ int on_exit(u64 *context)
 	struct ring *ring = ring_here();
 	struct signal_struct *signal = GET(task, signal);
 	bool last = signal && !GET(signal, live.counter);
+	u32 tid = GET(task, pid);
 	if (last)
 		stack_process_forget(GET(task, tgid));
+	/* the end of its wait may have been missed: its number will be another's */
+	bpf_map_delete_elem(&contended, &tid);
 	if (!ring || config_is_own(GET(task, tgid)))
 		return 0;
 	if (last)
 		filter_forget(task);
 	u64 now = bpf_ktime_get_ns();
-	struct event_exit *e = ring_begin(ring, EVENT_exit, GET(task, pid), now, sizeof(*e));
+	struct event_exit *e = ring_begin(ring, EVENT_exit, tid, now, sizeof(*e));
 	if (!e)
 		return 0;
 	e->code = GET(task, exit_code);
