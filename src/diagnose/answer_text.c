@@ -137,8 +137,8 @@ static void tell_keepers(const struct describer *d, const struct diagnosis *g, s
 	if (g->keeper_count)
 		buf_text(buf, ".");
 	if (g->idle_ns)
-		buf_printf(buf, " It stood at processor %u alone, while processor %u was idle for %s of that time: it is most likely bound to the first.", g->queue_cpu,
-			   g->idle_cpu, describe_time(d->arena, g->idle_ns));
+		buf_printf(buf, " It stood at processor %u alone, while processor %u was idle for %s of that time: it is most likely bound to the first.",
+			   g->queue_cpu, g->idle_cpu, describe_time(d->arena, g->idle_ns));
 }
 
 static void tell_culprit(const struct describer *d, const struct diagnosis *g, struct buf *buf)

@@ -516,6 +516,9 @@ static void put_moment(const struct session *session, const struct diagnosis *g,
 	/* to the millisecond */
 	if (g->since_ns)
 		buf_printf(buf, "\nIt began at %.23s, %.3f s before the trace.\n", buf_str(&when), (double)(trace_ns - begin_ns) / 1e9);
+	else if (g->perhaps_since_ns)
+		buf_printf(buf, "\nIt was so at %.23s, as the trace began, and perhaps for %.3f s then.\n", buf_str(&when),
+			   (double)(trace_ns - g->perhaps_since_ns) / 1e9);
 	else
 		buf_printf(buf, "\nIt began at %.23s, %.3f s after the start of the trace.\n", buf_str(&when), (double)(begin_ns - trace_ns) / 1e9);
 	buf_done(&when);

@@ -4,6 +4,7 @@
 #ifndef RECORD_BPF_LIFE_PROGRAMS_BPF_H
 #define RECORD_BPF_LIFE_PROGRAMS_BPF_H
 
+#include "record/bpf/contended.bpf.h"
 #include "record/bpf/call.bpf.h"
 #include "record/bpf/context.bpf.h"
 #include "record/bpf/filter.bpf.h"
