@@ -282,23 +282,8 @@ bool own_ends_awaits_children(const struct scene *scene, const struct ends *ends
 	return children && bells + children == count && (!w->timeout_ns || !bells);
 }
 
-uint64_t own_ends_asked_ns(const struct scene *scene, const struct ends *ends, const struct wait *w)
-{
-	uint64_t object = rule_holds(scene, RULE_asked_then) && w->end == WAIT_END_OPEN ? own_ends_only_client(scene, ends, w) : 0;
-	struct row row = ends_role(ends, object) == END_CLIENT ? ends_of_object(ends, object) : (struct row){ 0 };
-	uint32_t pid = scene_pid(scene, w->thread);
-
-	for (uint32_t i = row.count; i-- > 0; ) {
-		const struct descriptor *d = ends_at(ends, row, i);
-
-		if (d->pid == pid && d->time >= scene->episodes[w->episode].start_ns)
-			return d->at.access & DESCRIPTOR_SPOKE_LAST || d->at.state == TCP_SYN_SENT ? d->at.spoke_ns : 0;
-	}
-	return 0;
-}
-
-/* When it was asked over the connection that its process began, and which has brought nothing since, as a snapshot after that moment
- * says; 0 it was not. */
+/* When it was asked over the connection that its process began, and which has brought nothing since, as the newest look at it says, if that was after
+ * that moment; 0 it was not. */
 static uint64_t asked_over(const struct ends *ends, uint64_t object, uint32_t pid, uint64_t after_ns)
 {
 	struct row row = ends_role(ends, object) == END_CLIENT ? ends_of_object(ends, object) : (struct row){ 0 };
@@ -307,9 +292,16 @@ static uint64_t asked_over(const struct ends *ends, uint64_t object, uint32_t pi
 		const struct descriptor *d = ends_at(ends, row, i);
 
 		if (d->pid == pid)
-			return d->time >= after_ns && d->at.access & DESCRIPTOR_SPOKE_LAST ? d->at.spoke_ns : 0;
+			return d->time >= after_ns && (d->at.access & DESCRIPTOR_SPOKE_LAST || d->at.state == TCP_SYN_SENT) ? d->at.spoke_ns : 0;
 	}
 	return 0;
+}
+
+uint64_t own_ends_asked_ns(const struct scene *scene, const struct ends *ends, const struct wait *w)
+{
+	uint64_t object = rule_holds(scene, RULE_asked_then) && w->end == WAIT_END_OPEN ? own_ends_only_client(scene, ends, w) : 0;
+
+	return asked_over(ends, object, scene_pid(scene, w->thread), scene->episodes[w->episode].start_ns);
 }
 
 uint64_t own_ends_asked_in_loop(const struct scene *scene, const struct ends *ends, const struct wait *w)
