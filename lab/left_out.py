@@ -28,8 +28,8 @@ LOOKS = ['looks_in_vain', 'looks_for_answer', 'looks_first', 'looked_at', 'flag_
 TRIES = ['tries_in_vain', 'tries_for', 'retry_partner', 'backs_off', 'gets_on', 'told_to_end']
 SPINS = ['spins', 'spins_late', 'gives_up', 'asked_spin']
 BUSES = ['bus', 'bus_in_turn', 'told_last', 'asked_anew']
-SESSIONS = ['served_alone', 'idle_session', 'says_idle', 'thread_of_another', 'told_last', 'behind_server']
-RELAYS = ['upstream', 'behind_server', 'asked_anew', 'stopped_neighbour', 'unread_datagrams']
+SESSIONS = ['served_alone', 'idle_session', 'says_idle', 'thread_of_another', 'told_last', 'behind_server', 'kept_session', 'at_prompt']
+RELAYS = ['upstream', 'behind_server', 'asked_anew', 'stopped_neighbour', 'unread_datagrams', 'silent_upstream']
 SOCKETS = ['other_end', 'peer_serves', 'awaits_us', 'not_accepted', 'reads_next_request', 'only_came', 'connects_in_poll',
            'asks_by_datagram']
 NETWORK = ['from_here', 'in_flight', 'lost_on_its_way', 'lost_between', 'kept_out', 'let_go', 'far_host']
@@ -51,10 +51,10 @@ RULES = {
     'child': CHILDREN, 'helper': CHILDREN, 'build': CHILDREN,
     'circle': CIRCLES, 'lock order': CIRCLES, 'call back': CIRCLES, 'alarm': CIRCLES,
     'computing': ['computes', 'unread', 'works_between', 'works_as_told', 'own_work_alone'],
-    'disk': ['kernel_wait', 'blocked_unasked', 'went_on_inside', 'set_to_work'],
-    'eventfd': ['held_up', 'behind_bell', 'listens_for_process'],
+    'disk': ['kernel_wait', 'blocked_unasked', 'went_on_inside', 'set_to_work', 'device_late'],
+    'eventfd': ['held_up', 'behind_bell', 'bell_as_word', 'listens_for_process'],
     'feeder': PIPES, 'pipe': PIPES,
-    'file lock': FILE_LOCKS, 'file watch': ['watched_writer', 'for_file_change'],
+    'file lock': FILE_LOCKS, 'file watch': ['watched_writer', 'for_file_change', 'watch_for_answer'],
     'frozen': [*STOPPED, *FILE_SYSTEMS],
     'look': [*LOOKS, 'file_lock_tried', 'refused_again'], 'retrying': [*LOOKS, *TRIES], 'spin': [*SPINS, 'flag_setter', 'flag_writer'],
     'no answer': ['asked_in_vain', 'gave_up', 'never_answered', 'waits_on'],
