@@ -1,4 +1,5 @@
 /* Runs the state iterators and turns what they find into events. */
+#include "record/mount_path.h"
 #include "record/state.h"
 
 #include <arpa/inet.h>
@@ -193,50 +194,26 @@ static uint32_t describe(const struct state_descriptor *found, char *to, size_t 
 	return at + length;
 }
 
-/* Where the file system of that device is mounted as a whole, "" for the root; false: nowhere that is seen here. Only a
- * text is read: no file system is asked. */
-static bool mount_of(uint32_t device, char *to, size_t size)
-{
-	FILE *file = fopen("/proc/self/mountinfo", "re");
-	char line[PATH_MAX * 2];
-	bool found = false;
-
-	while (!found && file && fgets(line, sizeof(line), file)) {
-		unsigned major, minor;
-		int root = 0, point = 0, end = 0;
-
-		if (sscanf(line, "%*u %*u %u:%u %n%*s %n%*s%n", &major, &minor, &root, &point, &end) < 2 || !end)
-			continue;
-		found = major == device >> 20 && minor == (device & 0xfffff) && point == root + 2 && line[root] == '/' && (size_t)(end - point) < size;
-		if (found && end - point > 1)
-			snprintf(to, size, "%.*s", end - point, line + point);
-		else if (found)
-			to[0] = 0;
-	}
-	if (file)
-		fclose(file);
-	return found;
-}
-
 /* Of the names, the last of which is the outermost; what is known of it. Returns its length. */
 static uint32_t watch_path(const struct state_watch *found, char *to, size_t size)
 {
 	const char *names[STATE_NAMES];
+	char within[sizeof(found->names) + STATE_NAMES + 1] = "";
 	unsigned count = 0;
 	size_t at = 0, bytes = found->names_bytes < sizeof(found->names) ? found->names_bytes : sizeof(found->names);
+	FILE *table = found->whole ? fopen("/proc/self/mountinfo", "re") : NULL;
+	bool is_seen;
 
 	for (size_t name = 0; name < bytes && count < STATE_NAMES; name += strnlen(found->names + name, bytes - name) + 1)
 		names[count++] = found->names + name;
-	if (!found->whole || !mount_of(found->device, to, PATH_MAX)) {
-		if (!count)
-			return 0;
-		at = (size_t)snprintf(to, size, "...");
-	} else {
-		at = strlen(to);
-	}
-	while (count-- > 0)
-		at += (size_t)snprintf(to + at, size - at, "/%s", names[count]);
-	return (uint32_t)(at ? at : (size_t)snprintf(to, size, "/"));
+	for (unsigned i = count; i-- > 0 && at < sizeof(within); )
+		at += (size_t)snprintf(within + at, sizeof(within) - at, "/%s", names[i]);
+	is_seen = table && mount_path(table, found->device, within, to, size);
+	if (table)
+		fclose(table);
+	if (!is_seen)
+		snprintf(to, size, count ? "...%s" : "", within);
+	return (uint32_t)strlen(to);
 }
 
 static int hand_over(const struct state_record *record, struct state_sink *sink, struct err *err)
