@@ -273,7 +273,7 @@ static uint32_t only_kept_session(const struct question *q)
 
 void ask_idle_session(struct question *q)
 {
-	uint32_t found = 0, count = 0, apart;
+	uint32_t found = 0, count = 0, apart, kept;
 
 	if (q->waiting_count < 2 || !waits_inside(q) || !serves(q))
 		return;
@@ -294,8 +294,8 @@ void ask_idle_session(struct question *q)
 	}
 	if (count == 1)
 		suspect_thread(q, found, LINK_SESSION, weight_of(q), 0);
-	else if (only_kept_session(q))
-		suspect_thread(q, only_kept_session(q), LINK_SESSION, (uint8_t)rule_infos[RULE_kept_session].weight, 0);
+	else if ((kept = only_kept_session(q)))
+		suspect_thread(q, kept, LINK_SESSION, (uint8_t)rule_infos[RULE_kept_session].weight, 0);
 	else if (!count)
 		suspect_thread(q, only_at_work(q), LINK_SESSION, weight_of(q), 0);
 }

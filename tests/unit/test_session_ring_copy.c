@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "session/ring_copy.h"
-#include "trace/blocks.h"
+#include "trace/blocks_own.h"
 #include "trace/trace.h"
 #include "trace/writer.h"
 
@@ -198,11 +198,43 @@ static void test_from_the_index(void **state)
 	buf_done(&with);
 }
 
+#define KNOWN 50u   /* of whom the index alone tells */
+
+/* What an index says stood is in the copy, so it was asked. */
+static void test_the_index_is_asked(void **state)
+{
+	struct ring_copy_want want = { .from_ns = FROM_NS };
+	struct event_switch out = { .state = TASK_STATE_sleeping, .wait = WAIT_KIND_futex };
+	struct event stands = { .time = 50 * SECOND, .type = EVENT_switch, .tid = KNOWN, .data = &out, .number = 1 };
+	struct trace_filter filter = { .unnumbered = true };
+	struct trace_cursor *cursor;
+	struct blocks *blocks;
+	struct trace *trace;
+	unsigned told = 0;
+
+	(void)state;
+	write_ring(30000);
+	assert_int_equal(trace_open(ring, &trace, NULL), 0);
+	assert_int_equal(blocks_open(trace, &(struct blocks_options){ 0 }, &blocks, NULL), 0);
+	blocks_keep_standing(blocks, blocks_find(blocks, FROM_NS - 5 * SECOND), &(struct standing_events){ &stands, 1 });
+	blocks_close(blocks);
+	trace_close(trace);
+	assert_int_equal(ring_copy(ring, path, &want, NULL), 0);
+	assert_int_equal(trace_open(path, &trace, NULL), 0);
+	cursor = trace_cursor_new(trace, &filter);
+	for (const struct event *e; (e = trace_cursor_next(cursor)); )
+		told += e->tid == KNOWN;
+	assert_int_equal(told, 1);
+	trace_cursor_free(cursor);
+	trace_close(trace);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_from_the_middle, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_from_the_index, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_the_index_is_asked, make_folder, remove_folder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
