@@ -212,7 +212,7 @@ static uint32_t watch_path(const struct state_watch *found, char *to, size_t siz
 	if (table)
 		fclose(table);
 	if (!is_seen)
-		snprintf(to, size, count ? "...%s" : "", within);
+		snprintf(to, size, "%s%s", count ? "..." : "", within);
 	return (uint32_t)strlen(to);
 }
 
