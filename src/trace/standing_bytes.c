@@ -61,7 +61,8 @@ size_t standing_put(const struct standing_events *events, unsigned char *to)
 		if (bytes)
 			memcpy(at, e->data, bytes);
 		at += bytes;
-		memcpy(at, e->tail, e->tail_length);
+		if (e->tail_length)
+			memcpy(at, e->tail, e->tail_length);
 		at += e->tail_length;
 		number = e->number;
 		time = e->time;
