@@ -25,6 +25,20 @@ struct {
 	__type(value, struct state_watch);
 } watch_room SEC(".maps");
 
+/* What one descriptor may take of the iterator's buffer, which is of eight pages: one that took more would end the walk over all
+ * others. A set that holds more is told in part. */
+#define STATE_SHOWN_BYTES 32000u
+static u32 state_room; /* left of that */
+
+static __always_inline bool state_write(struct seq_file *seq, void *record, u32 bytes)
+{
+	if (state_room < bytes)
+		return false;
+	state_room -= bytes;
+	bpf_seq_write(seq, record, bytes);
+	return true;
+}
+
 #define WATCH_NAMES_AT __builtin_offsetof(struct state_watch, names)
 #define QUEUE_READS 3
 #define DESCRIPTOR_TEXT_AT __builtin_offsetof(struct state_descriptor, text)
@@ -86,7 +100,8 @@ static long state_poll_step(u64 index, struct state_walk *walk)
 		struct object_at at;
 		if (object_find(&at, GET(item, ffd.file)))
 			out.item.object = at.number;
-		bpf_seq_write(walk->seq, &out, sizeof(out));
+		if (!state_write(walk->seq, &out, sizeof(out)))
+			return 1;
 		struct rb_node *left = GET(node, rb_left);
 		if (left) {
 			walk->node = left;
@@ -175,8 +190,7 @@ static long state_watch_step(u64 index, struct state_walk *walk)
 	if (names > sizeof(out->names))
 		names = sizeof(out->names);
 	out->head = (struct state_record){ WATCH_NAMES_AT + names, STATE_RECORD_WATCH, walk->pid };
-	bpf_seq_write(walk->seq, out, WATCH_NAMES_AT + names);
-	return 0;
+	return !state_write(walk->seq, out, WATCH_NAMES_AT + names);
 }
 
 #define FUSE_HASH_SIZE 256 /* lists of requests that the server has taken */
@@ -211,8 +225,7 @@ static long state_fuse_step(u64 index, struct state_fuse_walk *walk)
 		.head = { sizeof(out), STATE_RECORD_FUSE_ASKED, task ? GET(task, pid) : 0 },
 		.asked = { .unique = GET_MODULE(request, in.h.unique), .connection = walk->connection, .opcode = GET_MODULE(request, in.h.opcode) },
 	};
-	bpf_seq_write(walk->seq, &out, sizeof(out));
-	return 0;
+	return !state_write(walk->seq, &out, sizeof(out));
 }
 
 /* Who waits for this file system in user space. */
@@ -257,8 +270,7 @@ static long state_held_step(u64 index, struct state_held_walk *walk)
 		.head = { sizeof(out), STATE_RECORD_CALL_HELD, task ? GET(task, pid) : 0 }, .held = { .object = walk->object },
 	};
 	walk->at = kernel_word((void *)walk->at);
-	bpf_seq_write(walk->seq, &out, sizeof(out));
-	return 0;
+	return !state_write(walk->seq, &out, sizeof(out));
 }
 
 /* Who waits in that queue for who has the object open. */
@@ -327,8 +339,7 @@ static long state_uring_step(u64 index, struct state_uring_walk *walk)
 	walk->node = (u64)GET((struct hlist_node *)walk->node, next);
 	if (object_find(&at, GET(request, file)))
 		out.item.object = at.number;
-	bpf_seq_write(walk->seq, &out, sizeof(out));
-	return 0;
+	return !state_write(walk->seq, &out, sizeof(out));
 }
 
 static __always_inline void state_walk_requests(struct state_uring_walk *walk, u64 table, u32 bits)
@@ -456,7 +467,8 @@ int state_descriptors(struct bpf_iter__task_file *ctx)
 	out->head.type = STATE_RECORD_DESCRIPTOR;
 	out->head.pid = pid;
 	out->head.size = DESCRIPTOR_TEXT_AT + text;
-	bpf_seq_write(ctx->meta->seq, out, DESCRIPTOR_TEXT_AT + text);
+	state_room = STATE_SHOWN_BYTES;
+	state_write(ctx->meta->seq, out, DESCRIPTOR_TEXT_AT + text);
 	if (state_details)
 		state_walk_set(ctx->meta->seq, &at, pid, out->descriptor.queued);
 	return 0;
