@@ -16,6 +16,7 @@ struct question {
 	unsigned waiting_count;
 	struct suspects *suspects;
 	enum rule_id rule;         /* that is asked */
+	bool hears_child;          /* its own bell may be rung as a child ends */
 	bool alone;                /* no other thread of its process could have acted */
 };
 
@@ -107,6 +108,21 @@ void ask_upstream(struct question *q);
 void ask_fuse(struct question *q);
 void ask_loop_device(struct question *q);
 void ask_supervisor(struct question *q);
+/* See suspects_facing.c: it is known who has the other end of what is waited on, and the way does not lead over any of those; nor does that by which
+ * such a wait went well. */
+bool suspects_turned_from(const struct question *q, const struct trail *trail);
+/* Takes out who was set to work and rests again, where another is likelier to owe what has not come. */
+void drop_resting(struct question *q);
+/* The thread's process has asked another over a connection that it began, some time ago, and has got nothing since: it does not rest. */
+bool suspects_has_asked(const struct question *q, uint32_t thread);
+bool suspects_of_another(const struct question *q, const struct baseline *found);
+/* See suspects_pool.c: the process has other threads. */
+bool suspects_has_threads(const struct question *q, uint32_t process);
+/* That is a connection which the process serves, and over which it was not the last to say something: who has its other end waits for it, or says nothing. */
+bool suspects_asks_us(const struct question *q, uint64_t object);
+/* Of the process that leaves unread what came over the connection: the hops to the thread of it that is at work for this one, or for another that
+ * asked before; how sure that is. Two at most. */
+unsigned suspects_takes_it(struct question *q, const struct descriptor *d, uint32_t process, struct hop *hops, uint8_t *confidence);
 /* See suspects_children.c. */
 void ask_working_child(struct question *q);
 void ask_keeper(struct question *q);

@@ -21,6 +21,7 @@ struct choice {
 	enum at_work work;
 	bool elsewhere;        /* it served others since: a wait for work, most likely */
 	bool late;             /* it began to wait long after it was asked, and not by slices: something else came between */
+	bool by_clock;         /* it waits for a word with a limit: it may look after something of its own now and then */
 	bool young;            /* born since who asked was */
 	uint64_t start_ns;
 };
@@ -148,6 +149,7 @@ static struct choice choice_of(const struct scene *scene, const struct ends *end
 		c.start_ns = scene->waits[e->first].start_ns;
 		c.work = work_of_wait(scene, ends, &scene->waits[e->last], asked, c.start_ns >= asked->since_ns,
 				      asked->unaccepted && is_only_thread(scene, thread));
+		c.by_clock = c.work == WORK_MAYBE && scene->waits[e->last].timeout_ns && rule_holds(scene, RULE_clock_last);
 	}
 	return c;
 }
@@ -161,6 +163,8 @@ static bool is_better(const struct choice *a, const struct choice *b)
 		return !a->elsewhere;
 	if (a->late != b->late)
 		return !a->late;
+	if (a->by_clock != b->by_clock)
+		return !a->by_clock;
 	if (a->young != b->young)
 		return a->young;
 	return a->work && a->start_ns < b->start_ns;
@@ -221,11 +225,11 @@ static void choose(const struct scene *scene, const struct ends *ends, uint32_t 
 		c.elsewhere = c.work == WORK_MAYBE && served_another(scene, ends, i, asked, own);
 		c.late = c.work == WORK_MAYBE && began_late(scene, i, asked);
 		/* it went to rest for something else, while another listens to who asked */
-		if (c.late && own && !asked_listens && rule_holds(scene, RULE_late_beside)) {
+		if ((c.late || c.by_clock) && own && !asked_listens && rule_holds(scene, RULE_late_beside)) {
 			listens = owed_listens(scene, ends, scene_pid(scene, process), own, asked->from_ns);
 			asked_listens = true;
 		}
-		if (c.late && listens)
+		if ((c.late || c.by_clock) && listens)
 			continue;
 		if (c.work && is_better(&c, best))
 			*best = c;

@@ -433,7 +433,7 @@ static void ask_request(struct question *q)
 			continue; /* what it set off since then is something else */
 		if ((t->end == TRAIL_AT_REST && is_waiting(q, t->thread)) || (!alive(q, t->thread) && t->end != TRAIL_KILLED))
 			continue;
-		if (!comes_by_pipe(q, t) && s.confidence > limit(q, LIMIT_doubt))
+		if ((!comes_by_pipe(q, t) || suspects_turned_from(q, t)) && s.confidence > limit(q, LIMIT_doubt))
 			s.confidence = limit(q, LIMIT_doubt);
 		if (t->end == TRAIL_BLOCKED && s.confidence > limit(q, LIMIT_doubt) && (has_standing_child(q, i) || is_own_loop(q, t) || rested_before(q, t)))
 			s.confidence = (uint8_t)(s.confidence - limit(q, LIMIT_doubt));
@@ -518,7 +518,7 @@ static void ask_similar(struct question *q)
 	if (!found->other_trace && step->now_thread && (q->scene->tables->threads[step->now_thread].end_ns <= q->from ||
 							q->scene->tables->threads[step->now_thread].start_ns >= q->to))
 		return;
-	if (is_waiting(q, step->now_thread) || scene_is_system(q->scene, step->now_thread))
+	if (is_waiting(q, step->now_thread) || scene_is_system(q->scene, step->now_thread) || suspects_of_another(q, found))
 		return;
 	s.confidence = found->confidence;
 	/* Where something else leads to the same thread, both together are surer than that alone. */
@@ -533,8 +533,8 @@ static void ask_similar(struct question *q)
 	/* One that only went back to rest, or ended, is late by itself. */
 	s.hops[0] = (struct hop){ .from_ns = q->from, .thread = step->now_thread, .link = LINK_SIMILAR,
 				  .confidence = s.confidence, .evidence = step->work_event,
-				  .final = (step->doing == DOING_RESTED && !listens_for_process(q, step->now_thread)) || step->doing == DOING_GONE ||
-					   step->doing == DOING_STOPPED };
+				  .final = (step->doing == DOING_RESTED && !listens_for_process(q, step->now_thread) &&
+					    !suspects_has_asked(q, step->now_thread)) || step->doing == DOING_GONE || step->doing == DOING_STOPPED };
 	vec_push(q->suspects, s);
 }
 
@@ -670,10 +670,11 @@ void suspects_find(struct inquiry *inquiry, const struct episode *episode, uint6
 			suspects->items[before].rule = q.rule;
 	}
 	drop_those_behind(&q);
+	drop_resting(&q);
 	/* When its process has no other thread and nothing speaks for anyone, the
 	 * thread waits for what only it could do. */
 	q.rule = RULE_own_process;
-	alone = q.alone || own_ends_only(q.scene, inquiry->ends, q.wait);
+	alone = q.alone || (!q.hears_child && own_ends_only(q.scene, inquiry->ends, q.wait));
 	for (size_t i = 0; i < suspects->length; i++)
 		alone &= suspects->items[i].confidence < limit(&q, LIMIT_flag_least) ||
 			 (suspects->items[i].rule != RULE_closed_process && is_waiting(&q, suspects_thread(&suspects->items[i])));

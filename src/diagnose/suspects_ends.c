@@ -356,7 +356,8 @@ void ask_other_end(struct question *q)
 	    !own_ends_set_is_small(q->scene, q->inquiry->ends, w->object, scene_pid(q->scene, w->thread)))
 		return;
 	for (uint32_t i = 0; i < q->scene->poll_item_count; i++)
-		if (q->scene->poll_items[i].set == w->object && !suspects_awaits_us(q, q->scene->poll_items[i].object))
+		if (q->scene->poll_items[i].set == w->object && !suspects_awaits_us(q, q->scene->poll_items[i].object) &&
+		    !suspects_asks_us(q, q->scene->poll_items[i].object))
 			suspect_ends_of(q, q->scene->poll_items[i].object);
 }
 
@@ -602,11 +603,16 @@ void ask_neighbours(struct question *q)
 			if (!s.confidence)
 				continue;
 			s.hop_count = i ? follow_hops(trails, i, s.hops) : 0;
-			if (s.hop_count + 2 > WALK_MAX_HOPS)
+			if (s.hop_count + 3 > WALK_MAX_HOPS)
 				continue;
 			if (!i && mate_at(q, d->at.object))
 				s.hops[s.hop_count++] = (struct hop){ .from_ns = q->from, .thread = mate_at(q, d->at.object), .link = LINK_PROCESS,
 								      .confidence = s.confidence };
+			if (!i && times.ns[SPAN_STOPPED] * 2 <= q->to - q->from) {
+				s.hop_count += suspects_takes_it(q, d, thread, &s.hops[s.hop_count], &s.confidence);
+				vec_push(q->suspects, s);
+				continue;
+			}
 			s.hops[s.hop_count++] = (struct hop){ .from_ns = i ? trails->items[i].rest_ns : q->from,
 				.thread = thread, .link = LINK_PEER, .confidence = s.confidence, .final = times.ns[SPAN_STOPPED] * 2 > q->to - q->from &&
 					 !stands_traced(q, thread) };

@@ -104,6 +104,9 @@ void ask_process(struct question *q)
 	/* Somebody waits for one that went on by a time limit of its own: it may have slept, as interpreters do. */
 	bool slept = q->wait->end == WAIT_END_TIMEOUT && q->waiting_count > 1;
 
+	/* what it listens to is set off inside: by a handler of signals, too */
+	if (!is_private_wait(q->wait) && own_ends_only(q->scene, q->inquiry->ends, q->wait))
+		q->hears_child = tells_of_child(q);
 	if (!is_private_wait(q->wait) || only_looks(q) || stands_with_lead(q))
 		return;
 	for (uint32_t i = 1; i < tables->thread_count; i++) {

@@ -1,0 +1,155 @@
+/* Who is there, at the other end of the one thing that a thread waits on, is stronger than what went before: of those that a rule finds by the past, by what
+ * the thread set off or by how such a wait went well, one that the way to does not lead over there has nothing to do with it (see suspects.h). */
+#include "diagnose/own_ends.h"
+#include "diagnose/question.h"
+
+/* The one thing, where it is a pipe or a connection; 0 else. */
+static uint64_t waits_on(const struct question *q)
+{
+	const struct wait *w = q->wait;
+	uint64_t object = w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_write ? w->object : w->kind == WAIT_KIND_poll && w->argument == 1 ? w->detail : 0;
+
+	if (w->end != WAIT_END_OPEN || w->idle || !rule_holds(q->scene, RULE_faces))
+		return 0;
+	switch (object_kind(object)) {
+	case OBJECT_KIND_pipe:
+	case OBJECT_KIND_fifo:
+	case OBJECT_KIND_tcp:
+	case OBJECT_KIND_unix_stream:
+		return object;
+	}
+	return 0;
+}
+
+/* The descriptor is one by which the wait can be ended, and its process lives. */
+static bool may_end(const struct question *q, const struct descriptor *d, uint64_t object)
+{
+	uint32_t process = tables_process(q->scene->tables, d->pid, q->from);
+
+	if (!process || !alive(q, process) || d->pid == scene_pid(q->scene, q->wait->thread))
+		return false;
+	return !scene_is_pipe(object) || d->at.access & (q->wait->kind == WAIT_KIND_write ? 1 : 2);
+}
+
+/* Calls that for each of them, until it says true. */
+static bool each_facing(const struct question *q, uint64_t object, bool (*is)(const struct question *q, uint32_t pid, uint32_t thread), uint32_t thread)
+{
+	const struct ends *ends = q->inquiry->ends;
+	struct row row = ends_of_object(ends, object);
+	uint32_t pid = scene_pid(q->scene, q->wait->thread);
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *d = ends_at(ends, row, i);
+		struct row far = scene_is_pipe(object) || d->pid != pid ? (struct row){ 0 } : ends_far(ends, d);
+
+		if (scene_is_pipe(object) && may_end(q, d, object) && is(q, d->pid, thread))
+			return true;
+		for (uint32_t k = 0; k < far.count; k++)
+			if (may_end(q, ends_at(ends, far, k), object) && is(q, ends_at(ends, far, k)->pid, thread))
+				return true;
+	}
+	return false;
+}
+
+static bool is_any(const struct question *q, uint32_t pid, uint32_t thread)
+{
+	(void)q, (void)pid, (void)thread;
+	return true;
+}
+
+static bool is_of(const struct question *q, uint32_t pid, uint32_t thread)
+{
+	return scene_pid(q->scene, thread) == pid;
+}
+
+/* Who holds the lock that the wait is for, where the kernel tells: what memory says may be old; 0 not known. */
+static uint32_t holder(const struct question *q)
+{
+	const struct wait *w = scene_slice_with_owner(q->scene, q->episode, q->to);
+	const struct file_lock *refused;
+	uint32_t found = 0;
+
+	if (q->wait->end != WAIT_END_OPEN || q->wait->idle || !rule_holds(q->scene, RULE_faces))
+		return 0;
+	switch (w->hint_kind) {
+	case HINT_KIND_pi_owner:
+	case HINT_KIND_lock_owner:
+		found = w->hint;
+		break;
+	case HINT_KIND_file_lock_owner:
+		found = suspects_lock_keeper(q->scene, w->hint, q->from);
+		break;
+	}
+	if (!found && q->wait->kind == WAIT_KIND_file_lock) {
+		refused = suspects_refused_lock(q->scene, q->wait, 0, q->to);
+		found = refused && refused->blocker ? suspects_lock_holder(q->scene, refused) : 0;
+	}
+	return found && alive(q, found) && found != q->wait->thread ? found : 0;
+}
+
+bool suspects_turned_from(const struct question *q, const struct trail *trail)
+{
+	const struct trails *trails = &q->inquiry->trails;
+	uint64_t object = waits_on(q);
+	uint32_t owner = holder(q);
+
+	if (!owner && (!object || !each_facing(q, object, is_any, 0)))
+		return false;
+	for (const struct trail *t = trail; t->level; t = &trails->items[t->parent])
+		if (owner ? scene_same_process(q->scene, t->thread, owner) : each_facing(q, object, is_of, t->thread))
+			return false;
+	return true;
+}
+
+bool suspects_of_another(const struct question *q, const struct baseline *found)
+{
+	uint64_t object = found->other_trace ? 0 : waits_on(q);
+
+	if (!object || !each_facing(q, object, is_any, 0))
+		return false;
+	for (unsigned i = 0; i <= found->culprit && i < found->step_count; i++)
+		if (found->steps[i].now_thread && each_facing(q, object, is_of, found->steps[i].now_thread))
+			return false;
+	return true;
+}
+
+static bool rests_again(const struct suspect *s)
+{
+	return s->followed && s->end == TRAIL_AT_REST;
+}
+
+/* Beside somebody who has the other end, or does something. */
+void drop_resting(struct question *q)
+{
+	struct suspects *suspects = q->suspects;
+	bool others = false;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < suspects->length; i++)
+		others |= !rests_again(&suspects->items[i]) && suspects->items[i].confidence >= limit(q, LIMIT_peer_guess) &&
+			  !is_waiting(q, suspects_thread(&suspects->items[i]));
+	if (!others || q->wait->end != WAIT_END_OPEN || !rule_holds(q->scene, RULE_rests_beside))
+		return;
+	for (size_t i = 0; i < suspects->length; i++)
+		if (!rests_again(&suspects->items[i]) || suspects->items[i].confidence > limit(q, LIMIT_trail_at_rest))
+			suspects->items[kept++] = suspects->items[i];
+	suspects->length = kept;
+}
+
+bool suspects_has_asked(const struct question *q, uint32_t thread)
+{
+	const struct ends *ends = q->inquiry->ends;
+	struct row row = ends_of_process(ends, scene_pid(q->scene, thread));
+	const struct wait *w = rule_holds(q->scene, RULE_faces) ? stands_in(q, thread) : NULL;
+	uint64_t last = 0;
+
+	for (uint32_t i = w && w->end == WAIT_END_OPEN ? row.count : 0; i-- > 0; ) {
+		const struct descriptor *d = ends_at(ends, row, i);
+
+		if (d->at.object != last && d->at.kind == OBJECT_KIND_tcp && d->at.access & DESCRIPTOR_SPOKE_LAST && ends_role(ends, d->at.object) == END_CLIENT &&
+		    d->at.spoke_ns && d->at.spoke_ns + limit_of(q->scene, LIMIT_wait_ns) <= q->to)
+			return true;
+		last = d->at.object;
+	}
+	return false;
+}
