@@ -213,7 +213,7 @@ class Checker(Document):
             self.say(f'event {event} in the text, {path[at + 1].get("event")} in the path of the document')
         words, what = m['words'], f'{m["who"]} was {m["words"]}'
         charged = path[at + 1].get('charged_ns', 0)
-        if words not in ('passing it on',) and not words.startswith('spinning'):
+        if words not in ('passing it on', 'looking again and again') and not words.startswith('spinning'):
             self.wait_words(thread, words, charged, what) if words != 'not born yet' else self.unborn(thread, what)
         elif words.startswith('spinning') and ' in ' in words:
             function = re.match(r'spinning in (.+?), looking', words)

@@ -361,6 +361,8 @@ static const char *step_words(const struct describer *d, const struct pieces *pi
 		return served_words(d, &d->scene->episodes[steps->items[below].episode - 1]);
 	if (below && steps->items[below].episode)
 		return wait_words(d, below_episode, below_episode->start_ns + step_ns(pieces, steps, below));
+	if (below && !step && diagnosis->looks)
+		return "looking again and again";
 	if (below && is_looked_for(steps->items[below].link))
 		return spinning_words(d, steps->items[step].thread, diagnosis);
 	if (below)

@@ -52,6 +52,18 @@ static void put_looked(const struct describer *d, const char *who, const struct 
 	case LOOKED_NOTHING:
 		return;
 	case LOOKED_ANSWERED:
+		if (looked->call || looked->channel) {
+			struct row row = ends_receiving(d->ends, looked->channel);
+
+			object = row.count ? describe_object(d, ends_at(d->ends, row, 0)->at.object) : NULL;
+			buf_printf(buf, " Again and again %s connects to ", who);
+			if (looked->call)
+				put_address(looked->call, buf);
+			else
+				buf_text(buf, object ? object : "a server");
+			buf_text(buf, looked->channel ? ", and is answered" : "");
+			break;
+		}
 		object = describe_object(d, looked->object);
 		buf_printf(buf, " Again and again %s asks over %s, and is answered", who, object ? object : "a socket");
 		break;

@@ -221,6 +221,7 @@ void certainty_judge(struct investigation *v)
 	d->since_ns = since(v);
 	if (asked(v) && (!d->since_ns || asked(v) < d->since_ns))
 		d->since_ns = asked(v);
+	d->since_ns = d->since_ns ? d->since_ns : v->request->since_ns;
 	d->perhaps_since_ns = d->since_ns ? 0 : kept_since(v);
 	if (v->culprit) {
 		const struct piece *p = &v->pieces.items[v->culprit->biggest];

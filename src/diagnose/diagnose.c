@@ -529,6 +529,8 @@ struct diagnosis *diagnose(struct arena *arena, struct diagnoser *diagnoser, con
 		if (!investigation_charge_spinning(&v, spinner, before))
 			break;
 	}
+	if (investigation_looks(&v))
+		investigation_charge_looking(&v);
 	if (v.culprit) {
 		blame(&v, v.culprit);
 		collect_triggers(&v, v.culprit);

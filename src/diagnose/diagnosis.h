@@ -136,6 +136,7 @@ struct diagnosis {
 	enum verdict verdict;
 	uint64_t start_ns, end_ns;
 	uint64_t since_ns;            /* when the wait began, where that was before the window, which begins with the trace; else 0 */
+	bool looks;                   /* the victim looks again and again, as its calls tell */
 	uint64_t perhaps_since_ns;    /* when it may have begun, before the window, of which nobody saw the beginning; else 0 */
 	uint64_t began_ns;            /* when the hang did, where only its end was looked at, which is the window; else 0 */
 	uint64_t ended_ns;            /* when the hang did, where only its beginning was looked at, which is the window; else 0 */
@@ -184,6 +185,7 @@ struct diagnose_request {
 	uint64_t from_ns, to_ns;
 	struct side *base;            /* another trace, where all went well, or NULL */
 	bool now;                     /* the trace is a short look: what went on before it is to be guessed */
+	uint64_t since_ns;            /* since when it does what it does, as a look before this trace told; 0 not known */
 	uint64_t ended_ns;            /* when what is asked about truly ended, where that is behind the window; else 0 */
 };
 

@@ -127,22 +127,27 @@ uint32_t investigation_culprit_step(const struct investigation *v)
 	return v->culprit ? v->pieces.items[v->culprit->biggest].step : 0;
 }
 
-static void add_up(struct investigation *v)
+void investigation_add_up(struct investigation *v)
 {
 	account_threads(v->scene, &v->pieces, &v->accounts);
 	v->culprit = account_culprit(v->scene, &v->accounts, v->request->to_ns - v->request->from_ns);
 }
 
+struct walk investigation_walk_of(struct investigation *v)
+{
+	return (struct walk){ .scene = v->scene, .missing = on_missing, .circle = on_circle, .data = v,
+			      .doubted = v->doubted, .pieces = &v->pieces, .steps = &v->steps, .ends = &v->diagnoser->ends, .names = v->diagnoser->names };
+}
+
 void investigation_walk(struct investigation *v)
 {
-	struct walk walk = { .scene = v->scene, .missing = on_missing, .circle = on_circle, .data = v,
-			     .doubted = v->doubted, .pieces = &v->pieces, .steps = &v->steps, .ends = &v->diagnoser->ends, .names = v->diagnoser->names };
+	struct walk walk = investigation_walk_of(v);
 
 	v->pieces.length = 0;
 	v->circle_count = 0;
 	v->circle_ns = 0;
 	walk_window(&walk, v->request->thread, v->request->from_ns, v->request->to_ns);
-	add_up(v);
+	investigation_add_up(v);
 }
 
 /* For whose part a thread that spins waits: who wrote the flag as it stopped, who did so in the
@@ -311,7 +316,7 @@ bool investigation_charge_spinning(struct investigation *v, uint32_t thread, uin
 		vec_done(&steps);
 	}
 	vec_done(&old);
-	add_up(v);
+	investigation_add_up(v);
 	return v->culprit && v->culprit->thread != thread;
 }
 

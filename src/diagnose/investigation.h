@@ -61,6 +61,13 @@ void investigation_walk(struct investigation *v);
 /* Charges the running time of a spinning thread to the one it spins for, which is not the one that spins for it, `before`, 0 none; true
  * when another is the culprit then. */
 bool investigation_charge_spinning(struct investigation *v, uint32_t thread, uint32_t before);
+/* Of whom is asked about at this moment, and looks again and again, as its calls tell (looked_at.h): charges the window to the one that is to bring what it
+ * looks for, or to nobody; true when another is the culprit then. */
+bool investigation_looks(const struct investigation *v);
+bool investigation_charge_looking(struct investigation *v);
+/* A walk that asks as this one does, and finds out whose the pieces' time is. */
+struct walk investigation_walk_of(struct investigation *v);
+void investigation_add_up(struct investigation *v);
 /* The step of the walk that leads to the culprit. */
 uint32_t investigation_culprit_step(const struct investigation *v);
 /* The fork at the wait that the step came from, NULL when none was met there. */

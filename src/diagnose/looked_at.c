@@ -54,7 +54,7 @@ static bool was_refused(const struct named_call *c)
 static enum looked_what what_of(const struct named_call *c)
 {
 	if (c->family && c->family != AF_UNIX)
-		return was_refused(c) ? LOOKED_ADDRESS : LOOKED_NOTHING;
+		return was_refused(c) && c->result ? LOOKED_ADDRESS : c->family == AF_INET && c->port ? LOOKED_ANSWERED : LOOKED_NOTHING;
 	if (!c->path[0] || is_of_library(c))
 		return LOOKED_NOTHING;
 	switch (-c->result) {
@@ -80,7 +80,7 @@ static enum looked_what what_of(const struct named_call *c)
 
 static bool is_same(const struct looked_at *a, const struct looked_at *b)
 {
-	if (a->what != b->what || a->target != b->target || a->object != b->object || !a->call != !b->call)
+	if (a->what != b->what || a->target != b->target || a->object != b->object || a->channel != b->channel || !a->call != !b->call)
 		return false;
 	return !a->call || (a->call->family == b->call->family && a->call->port == b->call->port && a->call->address[0] == b->call->address[0] &&
 			    a->call->address[1] == b->call->address[1] && !strcmp(a->call->path, b->call->path));
@@ -183,12 +183,13 @@ static void add_messages(struct finding *f)
 	}
 }
 
-/* Who asks, is answered, and asks again: what it asks for may not be there. Whatever else is known of it tells more. */
+/* Who asks, is answered, and asks again, over one connection, or over a new one to the same server each time: what it asks for may not be there. Whatever else
+ * is known of it tells more. */
 static void add_turns(struct finding *f)
 {
-	uint64_t asked[KEPT_MOST];
+	uint64_t asked[KEPT_MOST], made[KEPT_MOST], to[KEPT_MOST];
 	uint32_t i = f->scene->message_count;
-	unsigned count = 0, at;
+	unsigned count = 0, at, connected = 0;
 
 	while (i && scene_message(f->scene, i - 1).time >= f->from_ns)
 		i--;
@@ -196,8 +197,13 @@ static void add_turns(struct finding *f)
 		struct message m = scene_message(f->scene, i);
 		bool taken = m.flags & MESSAGE_FLAGS_receive && m.result > 0 && !(m.flags & MESSAGE_FLAGS_peek);
 
-		if (m.time > f->to_ns || scene_is_pipe(m.object) || (!taken && !message_sent(&m)) || m.kind == MESSAGE_KIND_connect ||
-		    !scene_same_process(f->scene, m.thread, f->thread))
+		if (m.time > f->to_ns || scene_is_pipe(m.object) || !scene_same_process(f->scene, m.thread, f->thread))
+			continue;
+		if (m.kind == MESSAGE_KIND_connect && m.channel && connected < KEPT_MOST) {
+			made[connected] = m.object;
+			to[connected++] = m.channel;
+		}
+		if ((!taken && !message_sent(&m)) || m.kind == MESSAGE_KIND_connect)
 			continue;
 		for (at = 0; at < count && asked[at] != m.object; at++)
 			;
@@ -207,6 +213,13 @@ static void add_turns(struct finding *f)
 			continue;
 		asked[at] = asked[--count];
 		add(f, &(struct looked_at){ .what = LOOKED_ANSWERED, .time = m.time, .number = m.number, .object = m.object }, m.thread);
+		for (at = 0; at < connected && made[at] != m.object; at++)
+			;
+		if (at == connected)
+			continue;
+		add(f, &(struct looked_at){ .what = LOOKED_ANSWERED, .time = m.time, .number = m.number, .channel = to[at] }, m.thread);
+		made[at] = made[--connected];
+		to[at] = to[connected];
 	}
 }
 

@@ -529,7 +529,7 @@ static void doubt_looks(const struct scene *scene, struct standing *s, uint64_t 
 
 	if ((s->kind != STANDING_RESTS && s->kind != STANDING_MOVES) || !looked_at_known(scene) || !rule_holds(scene, RULE_looked_at) ||
 	    !looked_at_may(scene, s->thread, from, scene->end_ns) || !looked_at_find(scene, s->thread, from, scene->end_ns, &looked) ||
-	    looked.what == LOOKED_ANSWERED)
+	    (looked.what == LOOKED_ANSWERED && !rule_holds(scene, RULE_asks_again)))
 		return;
 	s->kind = STANDING_LOOKS;
 	s->reason = kind_reasons[STANDING_LOOKS];

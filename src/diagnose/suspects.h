@@ -65,6 +65,9 @@ void suspects_refused_longest(const struct scene *scene, const struct file_lock 
 /* The thread (its process's first) that held the lock then, 0 unknown. */
 uint32_t suspects_lock_holder(const struct scene *scene, const struct file_lock *refused);
 
+/* Who is to bring what the thread looks for again and again, as its calls tell; false: nobody is known. */
+bool suspects_by_looks(struct inquiry *inquiry, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct hop *ret_hop);
+
 /* The process (its first thread) at the other end of what was found open: as it was reported, or the one that receives
  * there, or that has not accepted it; 0 unknown. */
 uint32_t suspects_neighbour(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t from_ns, uint64_t to_ns);

@@ -1,9 +1,12 @@
 /* Of a wait for changes of files: who has one of them open for writing; of who looks again and again for something: who
  * has that (see suspects.h). */
+#include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "diagnose/group_limit.h"
 #include "diagnose/looked_at.h"
+#include "diagnose/own_ends.h"
 #include "diagnose/question.h"
 #include "diagnose/watched.h"
 #include "diagnose/word_lock.h"
@@ -66,6 +69,99 @@ static uint32_t kept_kin(const struct question *q)
 	return found;
 }
 
+/* The server that it asks again and again: by the connection, or by the address that it connects to; 0 not known. */
+static uint32_t who_answers(const struct question *q, const struct looked_at *looked)
+{
+	const struct ends *ends = q->inquiry->ends;
+	struct row row = looked->object ? ends_of_object(ends, looked->object) : (struct row){ 0 };
+	const struct named_call *c = looked->call;
+	struct descriptor to = { .at = { .kind = OBJECT_KIND_tcp } };
+	const struct descriptor *listener;
+	char text[64];
+
+	for (uint32_t i = row.count; i-- > 0; )
+		if (ends_at(ends, row, i)->pid == scene_pid(q->scene, q->wait->thread))
+			return suspects_neighbour(q->scene, ends, ends_at(ends, row, i), q->from, q->to);
+	row = looked->channel ? ends_receiving(ends, looked->channel) : (struct row){ 0 };
+	for (uint32_t i = 0; i < row.count; i++)
+		if (ends_at(ends, row, i)->pid != scene_pid(q->scene, q->wait->thread))
+			return tables_process(q->scene->tables, ends_at(ends, row, i)->pid, q->to - 1);
+	if (!c || c->family != AF_INET)
+		return 0;
+	snprintf(text, sizeof(text), "-> %u.%u.%u.%u:%u", (unsigned)(c->address[1] & 255), (unsigned)(c->address[1] >> 8 & 255),
+		 (unsigned)(c->address[1] >> 16 & 255), (unsigned)(c->address[1] >> 24 & 255), c->port);
+	to.text = text;
+	listener = ends_listener(ends, &to);
+	return listener ? tables_process(q->scene->tables, listener->pid, q->to - 1) : 0;
+}
+
+static bool is_kept(const struct question *q, uint32_t process)
+{
+	const struct wait *w = stands_in(q, process);
+
+	if (!w || w->idle || w->start_ns > q->from)
+		return false;
+	return w->kind == WAIT_KIND_stop || wait_has_owner(w) || (wait_is_in_kernel(w) && w->kind != WAIT_KIND_vfork) ||
+	       ((w->kind == WAIT_KIND_child ||
+		 (w->kind == WAIT_KIND_read && own_ends_children_write(q->scene, q->inquiry->ends, process, w->object))) &&
+		suspects_kept_child(q->scene, q->inquiry->ends, process, q->from, q->to));
+}
+
+/* Of the server's other clients the only one that is stopped, or kept, itself or by a child of its own; 0 none, or several. */
+static uint32_t kept_client(const struct question *q, uint32_t server)
+{
+	const struct ends *ends = q->inquiry->ends;
+	struct row row = ends_of_process(ends, scene_pid(q->scene, server));
+	uint32_t found = 0;
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *d = ends_at(ends, row, i);
+		uint32_t other = ends_role(ends, d->at.object) == END_SERVER ? suspects_neighbour(q->scene, ends, d, q->from, q->to) : 0;
+
+		if (!other || other == found || scene_same_process(q->scene, other, q->wait->thread) || scene_same_process(q->scene, other, server) ||
+		    !alive(q, other) || !is_kept(q, other))
+			continue;
+		if (found)
+			return 0;
+		found = other;
+	}
+	return found;
+}
+
+/* What a server that answers has to answer next may be another's to tell it: its client's, its child's, or that of one who was started beside who asks. */
+static void suspect_behind_answers(struct question *q, const struct looked_at *looked)
+{
+	uint32_t server = who_answers(q, looked), who = server ? kept_client(q, server) : 0;
+
+	if (!server || scene_same_process(q->scene, server, q->wait->thread))
+		return;
+	who = who ? who : suspects_kept_child(q->scene, q->inquiry->ends, server, q->from, q->to);
+	who = who ? who : kept_kin(q);
+	if (who)
+		suspect_thread(q, who, LINK_FLAG, limit(q, LIMIT_looked_kin), 0);
+	else
+		suspect_thread(q, server, LINK_PEER, limit(q, LIMIT_looked_server), 0);
+}
+
+bool suspects_by_looks(struct inquiry *inquiry, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct hop *ret_hop)
+{
+	const struct episode *e = scene_episode(inquiry->scene, thread, to_ns - 1);
+	struct suspects suspects = { 0 };
+	struct question q = { .inquiry = inquiry, .scene = inquiry->scene, .episode = e, .from = from_ns, .to = to_ns, .waiting = &thread, .waiting_count = 1,
+			      .suspects = &suspects, .rule = RULE_looked_at };
+	bool found;
+
+	if (!e)
+		return false;
+	q.wait = &inquiry->scene->waits[e->last];
+	ask_looked_at(&q);
+	found = suspects.length > 0;
+	if (found)
+		*ret_hop = suspects.items[0].hops[0];
+	vec_done(&suspects);
+	return found;
+}
+
 void ask_looked_at(struct question *q)
 {
 	struct looked_at looked;
@@ -80,7 +176,10 @@ void ask_looked_at(struct question *q)
 		return;
 	switch (looked.what) {
 	case LOOKED_NOTHING:
+		return;
 	case LOOKED_ANSWERED:
+		if (rule_holds(q->scene, RULE_asks_again))
+			suspect_behind_answers(q, &looked);
 		return;
 	case LOOKED_PRESENT:
 	case LOOKED_DENIED:

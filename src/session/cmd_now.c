@@ -18,6 +18,7 @@
 #include "session/command.h"
 #include "session/loop_tasks.h"
 #include "session/now_asked.h"
+#include "session/now_before.h"
 #include "session/now_children.h"
 #include "session/now_look.h"
 #include "session/now_meant.h"
@@ -81,6 +82,7 @@ struct look {
 	bool again, told;
 	bool may_repeat;          /* a longer look can be taken, ... */
 	uint64_t longer_ns;       /* ... which tells more than this one; 0 it does not */
+	struct now_before before; /* what this one told, of the longer one */
 };
 
 /* ---- the answers ---- */
@@ -98,6 +100,7 @@ static const struct diagnosis *diagnose_standing(struct look *look, const struct
 		request.from_ns = t->start_ns;
 	if (s->last_ns > request.from_ns)
 		request.from_ns = s->last_ns;
+	request.since_ns = now_before_since(&look->before, t->tid, request.from_ns);
 	return diagnose(&look->arena, look->session.diagnoser, &request);
 }
 
@@ -542,6 +545,8 @@ static int answer(struct look *look, struct err *err)
 	find(look);
 	look->longer_ns = look->may_repeat ? wanted_look(look) : 0;
 	if (look->longer_ns) {
+		for (size_t i = 0; i < look->count; i++)
+			now_before_note(&look->before, look->session.scene, look->findings[i].standing);
 		now_meant_filter(&look->session, &look->meant, &look->calls);
 		return 0;
 	}

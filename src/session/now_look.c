@@ -224,14 +224,25 @@ int now_look_take(struct now_look *look, struct err *err)
 
 bool now_look_may_repeat(const struct now_look *look)
 {
-	return !look->patient && !look->over_proc && !look->ask && !look->other_path;
+	return !look->patient && !look->over_proc && !look->other_path;
 }
 
 int now_look_repeat(struct now_look *look, uint64_t look_ns, const struct filter *calls, struct err *err)
 {
+	int r;
+
 	unlink(look->path); /* nobody wants it kept as PATH.old */
 	look->look_ns = look_ns;
 	look->calls = calls;
+	if (!look->by_flight)
+		return now_look_take(look, err);
+	/* which calls one makes a flight recorder does not see; where no other may be, what it sees must do */
+	look->by_flight = look->ask = false;
+	r = take_by_recorder(look, NULL);
+	if (!r || r == -EINTR)
+		return r;
+	look->calls = NULL;
+	look->ask = true;
 	return now_look_take(look, err);
 }
 

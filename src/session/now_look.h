@@ -38,7 +38,7 @@ struct now_look {
 int now_look_open(struct now_look *look, struct err *err);
 /* The trace is at `taken` then, and stays there until the next look. -EINTR: it was asked to end. */
 int now_look_take(struct now_look *look, struct err *err);
-/* By a recorder of its own, and nobody said how long. */
+/* Nobody said how long. */
 bool now_look_may_repeat(const struct now_look *look);
 /* In place of the one before, for so long, with each system call of those: what they look at between their sleeps. */
 int now_look_repeat(struct now_look *look, uint64_t look_ns, const struct filter *calls, struct err *err);

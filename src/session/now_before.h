@@ -1,0 +1,21 @@
+/* Since when those stood or looked that were asked about, as the look before told: a longer one, which is taken then, knows nothing of what went before. */
+#ifndef SESSION_NOW_BEFORE_H
+#define SESSION_NOW_BEFORE_H
+
+#include "diagnose/standing.h"
+
+#define NOW_BEFORE_MOST 16
+
+struct now_before {
+	struct {
+		uint32_t tid;
+		uint64_t since_ns;
+	} items[NOW_BEFORE_MOST];
+	unsigned count;
+};
+
+void now_before_note(struct now_before *before, const struct scene *scene, const struct standing *standing);
+/* By the clock that all looks have; 0 not known, or not before `from_ns`. */
+uint64_t now_before_since(const struct now_before *before, uint32_t tid, uint64_t from_ns);
+
+#endif
