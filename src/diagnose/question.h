@@ -120,6 +120,8 @@ bool suspects_of_another(const struct question *q, const struct baseline *found)
 bool suspects_has_threads(const struct question *q, uint32_t process);
 /* That is a connection which the process serves, and over which it was not the last to say something: who has its other end waits for it, or says nothing. */
 bool suspects_asks_us(const struct question *q, uint64_t object);
+/* The thread of the process that turned to something as another asked it, before that moment, who still has no answer: of several the last; 0 none. */
+uint32_t suspects_at_work_before(const struct question *q, uint32_t process, uint64_t asked_ns);
 /* Of the process that leaves unread what came over the connection: the hops to the thread of it that is at work for this one, or for another that
  * asked before; how sure that is. Two at most. */
 unsigned suspects_takes_it(struct question *q, const struct descriptor *d, uint32_t process, struct hop *hops, uint8_t *confidence);

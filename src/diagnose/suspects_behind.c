@@ -23,6 +23,9 @@ static bool goes_on_serving(const struct question *q, uint32_t server, uint64_t 
 
 	if (!rule_holds(q->scene, RULE_threads_serve))
 		return goes;
+	if (w && rule_holds(q->scene, RULE_turned_inside) && own_ends_awaits_children(q->scene, q->inquiry->ends, w) &&
+	    (w->start_ns >= since_ns || suspects_at_work_before(q, server, w->start_ns + limit_of(q->scene, LIMIT_asked_before_ns)) == at_work))
+		return false;
 	if (!goes && w && w->kind != WAIT_KIND_poll && w->kind != WAIT_KIND_epoll && w->kind != WAIT_KIND_read)
 		return false;
 	SCENE_EACH_MATE(q->scene, server, i)

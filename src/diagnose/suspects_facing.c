@@ -146,8 +146,8 @@ bool suspects_has_asked(const struct question *q, uint32_t thread)
 	for (uint32_t i = w && w->end == WAIT_END_OPEN ? row.count : 0; i-- > 0; ) {
 		const struct descriptor *d = ends_at(ends, row, i);
 
-		if (d->at.object != last && d->at.kind == OBJECT_KIND_tcp && d->at.access & DESCRIPTOR_SPOKE_LAST && ends_role(ends, d->at.object) == END_CLIENT &&
-		    d->at.spoke_ns && d->at.spoke_ns + limit_of(q->scene, LIMIT_wait_ns) <= q->to)
+		if (d->at.object != last && d->at.kind == OBJECT_KIND_tcp && d->at.access & DESCRIPTOR_SPOKE_LAST &&
+		    ends_role(ends, d->at.object) == END_CLIENT && d->at.spoke_ns && d->at.spoke_ns + limit_of(q->scene, LIMIT_wait_ns) <= q->to)
 			return true;
 		last = d->at.object;
 	}

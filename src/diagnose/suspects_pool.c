@@ -40,11 +40,12 @@ static uint64_t asked_over(const struct question *q, const struct descriptor *se
 }
 
 /* The thread of the process that turned to something as another asked, before that, and still has no answer: of several the last; 0 none. */
-static uint32_t at_work_before(const struct question *q, uint32_t process, uint64_t asked_ns)
+uint32_t suspects_at_work_before(const struct question *q, uint32_t process, uint64_t asked_ns)
 {
 	const struct ends *ends = q->inquiry->ends;
 	struct row row = ends_of_process(ends, scene_pid(q->scene, process));
-	uint64_t before = limit_of(q->scene, LIMIT_serving_before_ns), last = 0, latest = 0;
+	/* when something was said over a connection is known to some tens of milliseconds */
+	uint64_t before = limit_of(q->scene, LIMIT_asked_before_ns), last = 0, latest = 0;
 	uint32_t found = 0;
 
 	for (uint32_t i = row.count; i-- > 0; ) {
@@ -88,7 +89,8 @@ static uint64_t asked_at(const struct question *q, const struct descriptor *d)
 unsigned suspects_takes_it(struct question *q, const struct descriptor *d, uint32_t process, struct hop *hops, uint8_t *confidence)
 {
 	const struct ends *ends = q->inquiry->ends;
-	struct request_asked asked = { .thread = tables_process(q->scene->tables, d->pid, q->from), .since_ns = asked_at(q, d), .from_ns = q->from, .to_ns = q->to };
+	struct request_asked asked = { .thread = tables_process(q->scene->tables, d->pid, q->from), .since_ns = asked_at(q, d),
+				       .from_ns = q->from, .to_ns = q->to };
 	struct row far = ends_far(ends, d);
 	uint32_t thread, before;
 
@@ -105,7 +107,7 @@ unsigned suspects_takes_it(struct question *q, const struct descriptor *d, uint3
 	hops[0].confidence = *confidence;
 	hops[0].final = true;
 	drop_unlikely(q, process);
-	before = at_work_before(q, process, asked_at(q, d));
+	before = suspects_at_work_before(q, process, asked_at(q, d));
 	if (!before || before == process)
 		return 1;
 	hops[0].final = false;
