@@ -577,7 +577,8 @@ bool owed_leaves_windows(const struct scene *scene, const struct ends *ends, con
 	bool unread;
 
 	/* who waits for a child may have its windows shown by that; one that waits for a word by its own clock goes on by that */
-	return rule_holds(scene, RULE_windows_left) && w->kind != WAIT_KIND_child && !(w->kind == WAIT_KIND_futex && w->timeout_ns && !w->hint) && ignores_windows(scene, ends, w, from_ns, &unread) && unread;
+	return rule_holds(scene, RULE_windows_left) && w->kind != WAIT_KIND_child && !(w->kind == WAIT_KIND_futex && w->timeout_ns && !w->hint) &&
+	       ignores_windows(scene, ends, w, from_ns, &unread) && unread;
 }
 
 /* Of those that have the memory of its word mapped one is stopped, at work or kept. */

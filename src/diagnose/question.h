@@ -118,6 +118,10 @@ bool suspects_has_asked(const struct question *q, uint32_t thread);
 bool suspects_of_another(const struct question *q, const struct baseline *found);
 /* See suspects_pool.c: the process has other threads. */
 bool suspects_has_threads(const struct question *q, uint32_t process);
+/* The one is a loop, and listens, and the thread of its process waits for a word, without an owner: it may rest, as a pool's threads do, of which another waits
+ * for the same at the same place. The last is so of the loop that asks. */
+bool suspects_word_of_loop(const struct question *q, uint32_t thread, uint32_t loop);
+bool suspects_stands_in_pool(const struct question *q, uint32_t thread);
 /* That is a connection which the process serves, and over which it was not the last to say something: who has its other end waits for it, or says nothing. */
 bool suspects_asks_us(const struct question *q, uint64_t object);
 /* The thread of the process that turned to something as another asked it, before that moment, who still has no answer: of several the last; 0 none. */

@@ -438,9 +438,10 @@ static void ask_request(struct question *q)
 		if (t->end == TRAIL_BLOCKED && s.confidence > limit(q, LIMIT_doubt) && (has_standing_child(q, i) || is_own_loop(q, t) || rested_before(q, t)))
 			s.confidence = (uint8_t)(s.confidence - limit(q, LIMIT_doubt));
 		if (t->end == TRAIL_BLOCKED && s.confidence > limit(q, LIMIT_trail_own_round) &&
-		    (has_own_round(q, t) || others_have_end(q, t) || rested_when_asked(q, t)))
+		    (has_own_round(q, t) || others_have_end(q, t) || rested_when_asked(q, t) ||
+		     suspects_word_of_loop(q, t->thread, trails->items[t->parent].thread)))
 			s.confidence = limit(q, LIMIT_trail_own_round);
-		if (s.confidence > limit(q, LIMIT_trail_at_rest) && own_limit_came(q, t))
+		if (s.confidence > limit(q, LIMIT_trail_at_rest) && (own_limit_came(q, t) || suspects_stands_in_pool(q, t->thread)))
 			s.confidence = limit(q, LIMIT_trail_at_rest);
 		if (s.confidence > limit(q, LIMIT_trail_partly) && beside_answer(q, t))
 			s.confidence = limit(q, LIMIT_trail_partly);

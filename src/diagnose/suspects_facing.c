@@ -101,9 +101,25 @@ bool suspects_turned_from(const struct question *q, const struct trail *trail)
 	return true;
 }
 
+/* It rests this time, and another of its process is known to be likelier: which of a server's threads serves changes from time to time. */
+static bool serves_no_more(const struct question *q, const struct baseline_step *step)
+{
+	for (size_t i = 0; step->doing == DOING_RESTED && i < q->suspects->length; i++) {
+		uint32_t thread = suspects_thread(&q->suspects->items[i]);
+
+		if (thread != step->now_thread && q->suspects->items[i].confidence > limit(q, LIMIT_peer_guess) &&
+		    scene_same_process(q->scene, thread, step->now_thread) && !is_waiting(q, thread))
+			return true;
+	}
+	return false;
+}
+
 bool suspects_of_another(const struct question *q, const struct baseline *found)
 {
 	uint64_t object = found->other_trace ? 0 : waits_on(q);
+
+	if (object && serves_no_more(q, &found->steps[found->culprit]))
+		return true;
 
 	if (!object || !each_facing(q, object, is_any, 0))
 		return false;

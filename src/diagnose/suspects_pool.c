@@ -12,6 +12,50 @@ bool suspects_has_threads(const struct question *q, uint32_t process)
 	return false;
 }
 
+/* The thread's wait for a word, without an owner, where the other one of its process is a loop, and listens to the end; NULL: it is none such. */
+static const struct wait *word_behind_loop(const struct question *q, uint32_t thread, uint32_t loop)
+{
+	const struct wait *w = scene_same_process(q->scene, thread, loop) && rule_holds(q->scene, RULE_pool_waits) ? stands_in(q, thread) : NULL;
+	const struct wait *its = w ? stands_in(q, loop) : NULL;
+
+	return its && its->end == WAIT_END_OPEN && wait_is_loop_rest(its) && w->kind == WAIT_KIND_futex && w->object && !w->hint ? w : NULL;
+}
+
+/* Another of its process waits for the same word at the same place. */
+static bool has_fellow(const struct question *q, const struct wait *w)
+{
+	SCENE_EACH_MATE(q->scene, w->thread, i) {
+		const struct wait *its = i != w->thread && alive(q, i) ? stands_in(q, i) : NULL;
+
+		if (its && its->kind == WAIT_KIND_futex && its->object == w->object && its->site == w->site)
+			return true;
+	}
+	return false;
+}
+
+/* It never waited at another place. */
+static bool only_waits_there(const struct scene *scene, const struct wait *w)
+{
+	for (uint32_t i = scene_waits_from(scene, w->thread, 0); i < scene_waits_end(scene, w->thread); i++)
+		if (scene->waits[i].site != w->site)
+			return false;
+	return true;
+}
+
+bool suspects_word_of_loop(const struct question *q, uint32_t thread, uint32_t loop)
+{
+	const struct wait *w = word_behind_loop(q, thread, loop);
+
+	return w && (loop == q->wait->thread || has_fellow(q, w) || only_waits_there(q->scene, w));
+}
+
+bool suspects_stands_in_pool(const struct question *q, uint32_t thread)
+{
+	const struct wait *w = word_behind_loop(q, thread, q->wait->thread);
+
+	return w && has_fellow(q, w);
+}
+
 bool suspects_asks_us(const struct question *q, uint64_t object)
 {
 	const struct ends *ends = q->inquiry->ends;
@@ -39,13 +83,15 @@ static uint64_t asked_over(const struct question *q, const struct descriptor *se
 	return 0;
 }
 
-/* The thread of the process that turned to something as another asked, before that, and still has no answer: of several the last; 0 none. */
+/* The thread of the process that turned to something as another asked, before that, and still has no answer: of several one that waits for something outside,
+ * or the last; 0 none. */
 uint32_t suspects_at_work_before(const struct question *q, uint32_t process, uint64_t asked_ns)
 {
 	const struct ends *ends = q->inquiry->ends;
 	struct row row = ends_of_process(ends, scene_pid(q->scene, process));
 	/* when something was said over a connection is known to some tens of milliseconds */
 	uint64_t before = limit_of(q->scene, LIMIT_asked_before_ns), last = 0, latest = 0;
+	bool sure = false, known;
 	uint32_t found = 0;
 
 	for (uint32_t i = row.count; i-- > 0; ) {
@@ -55,15 +101,33 @@ uint32_t suspects_at_work_before(const struct question *q, uint32_t process, uin
 		struct request_asked asked = { .thread = other, .since_ns = then > before ? then - before : 0, .from_ns = q->from, .to_ns = q->to };
 
 		last = d->at.object;
-		if (!then || then >= asked_ns || then <= latest)
+		if (!then || then >= asked_ns)
 			continue;
 		thread = serving_thread(q->scene, ends, process, &asked);
-		if (!thread || is_waiting(q, thread))
+		known = thread && serving_is_known(q->scene, ends, thread, &asked);
+		if (!thread || is_waiting(q, thread) || (sure && !known) || (sure == known && then <= latest))
 			continue;
 		found = thread;
+		sure = known;
 		latest = then;
 	}
 	return found;
+}
+
+/* It waits for a word, without an owner, at a place where another of its process does. */
+static bool stands_with_fellow(const struct question *q, uint32_t thread)
+{
+	const struct wait *w = stands_in(q, thread);
+
+	if (!w || w->kind != WAIT_KIND_futex || wait_has_owner(w))
+		return false;
+	SCENE_EACH_MATE(q->scene, thread, i) {
+		const struct wait *its = i != thread && alive(q, i) ? stands_in(q, i) : NULL;
+
+		if (its && its->kind == WAIT_KIND_futex && its->site == w->site)
+			return true;
+	}
+	return false;
 }
 
 /* Of those that have the other end, who only may be at work for it as it waits inside its process, or rests. */
@@ -111,6 +175,8 @@ unsigned suspects_takes_it(struct question *q, const struct descriptor *d, uint3
 	if (!before || before == process)
 		return 1;
 	hops[0].final = false;
-	hops[1] = (struct hop){ .from_ns = q->from, .thread = before, .link = LINK_AT_WORK, .confidence = *confidence };
+	/* of a pool whose threads stand at one place, each waits for what none of them can do */
+	hops[1] = (struct hop){ .from_ns = q->from, .thread = before, .link = LINK_AT_WORK, .confidence = *confidence,
+				.final = stands_with_fellow(q, before) };
 	return 2;
 }

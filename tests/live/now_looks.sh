@@ -49,3 +49,44 @@ argus now $maker >said.txt && fail "the script is not stuck: $(cat said.txt)"
 tr '\n' ' ' <said.txt | grep -q 'tries to make folder, which is there already' || fail "$(cat said.txt)"
 argus now $keeper >said.txt && fail "the script is not stuck: $(cat said.txt)"
 tr '\n' ' ' <said.txt | grep -q "looks whether python3 (pid $writer) lives, which it does" || fail "$(cat said.txt)"
+
+# who asks again and again, and is answered, though not what it waits for: the server's child, which is to prepare that, waits for a lock
+cat >server.py <<'X'
+import fcntl, os, socket
+lock = open("lock", "w")
+fcntl.flock(lock, fcntl.LOCK_EX)
+server = socket.create_server(("127.0.0.1", 0))
+if not os.fork():
+    own = open("lock", "w")
+    open("port", "w").write(str(server.getsockname()[1]))
+    server.close()
+    fcntl.flock(own, fcntl.LOCK_EX)
+    os._exit(0)
+while True:
+    client = server.accept()[0]
+    while client.recv(10):
+        client.sendall(b"no")
+X
+python3 server.py & server=$!
+started+=("$server")
+wait_until 20 test -s port
+python3 -c '
+import socket, time
+server = socket.create_connection(("127.0.0.1", int(open("port").read())))
+while True:
+    server.sendall(b"?")
+    server.recv(10)
+    open("asked", "w")
+    time.sleep(0.2)' & asker=$!
+started+=("$asker")
+wait_until 20 test -e asked
+argus now $asker >said.txt && fail "it is answered, but does not get on: $(cat said.txt)"
+tr '\n' ' ' <said.txt | grep -q 'asks over TCP socket .*, and is answered' || fail "$(cat said.txt)"
+
+# beside a recorder in the background, which sees no calls, the longer look is taken all the same
+argus start --dir "$WORK/ring" --size 16M 2>/dev/null
+trap 'argus stop >/dev/null 2>&1 || true; kill -CONT "${started[@]}" 2>/dev/null || true; kill -KILL "${started[@]}" 2>/dev/null || true; wait 2>/dev/null || true' EXIT
+recorded() { argus status >/dev/null; }
+wait_until 60 recorded
+argus now $finder >said.txt && fail "the loop is not stuck: $(cat said.txt)"
+tr '\n' ' ' <said.txt | grep -q 'looks for folder/never, which is not there' || fail "$(cat said.txt)"
