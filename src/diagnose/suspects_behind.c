@@ -13,6 +13,13 @@ static bool comes_and_goes(const struct question *q, uint32_t thread)
 	return !e || e->start_ns >= q->to || !most_of(q->scene, q->to - (e->start_ns > q->from ? e->start_ns : q->from), q->to - q->from);
 }
 
+/* For a child, or what one tells, a lock whose owner is known, or inside the kernel: for none that the server's loop, or another of its threads, listens to. */
+static bool is_inside(const struct question *q, const struct wait *w)
+{
+	return own_ends_awaits_children(q->scene, q->inquiry->ends, w) || w->kind == WAIT_KIND_child || wait_has_owner(w) ||
+	       (wait_is_in_kernel(w) && w->kind != WAIT_KIND_vfork);
+}
+
 /* A thread of it does, and none is known to be at work for who asked: it only waits for others, or by its loop. */
 static bool goes_on_serving(const struct question *q, uint32_t server, uint64_t since_ns)
 {
@@ -23,7 +30,7 @@ static bool goes_on_serving(const struct question *q, uint32_t server, uint64_t 
 
 	if (!rule_holds(q->scene, RULE_threads_serve))
 		return goes;
-	if (w && rule_holds(q->scene, RULE_turned_inside) && own_ends_awaits_children(q->scene, q->inquiry->ends, w) &&
+	if (w && rule_holds(q->scene, RULE_turned_inside) && is_inside(q, w) &&
 	    (w->start_ns >= since_ns || suspects_at_work_before(q, server, w->start_ns + limit_of(q->scene, LIMIT_asked_before_ns)) == at_work))
 		return false;
 	if (!goes && w && w->kind != WAIT_KIND_poll && w->kind != WAIT_KIND_epoll && w->kind != WAIT_KIND_read)

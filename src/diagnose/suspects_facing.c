@@ -101,9 +101,25 @@ bool suspects_turned_from(const struct question *q, const struct trail *trail)
 	return true;
 }
 
-/* It rests this time, and another of its process is known to be likelier: which of a server's threads serves changes from time to time. */
+/* By a lock whose owner is known, inside the kernel, by a child, or as it is stopped: another thread of its process. */
+static bool has_kept_mate(const struct question *q, uint32_t thread)
+{
+	SCENE_EACH_MATE(q->scene, thread, i) {
+		const struct wait *w = i != thread && alive(q, i) && !is_waiting(q, i) ? stands_in(q, i) : NULL;
+
+		if (w && !w->idle && w->kind != WAIT_KIND_vfork && w->hint_kind != HINT_KIND_thread_exit &&
+		    (w->kind == WAIT_KIND_stop || w->kind == WAIT_KIND_child || wait_has_owner(w) || wait_is_in_kernel(w)))
+			return true;
+	}
+	return false;
+}
+
+/* It rests this time, and another of its process is known to be likelier, or is kept: which of a server's threads serves changes from time to time, and
+ * a loop waits for those. */
 static bool serves_no_more(const struct question *q, const struct baseline_step *step)
 {
+	if (step->doing == DOING_RESTED && has_kept_mate(q, step->now_thread))
+		return true;
 	for (size_t i = 0; step->doing == DOING_RESTED && i < q->suspects->length; i++) {
 		uint32_t thread = suspects_thread(&q->suspects->items[i]);
 

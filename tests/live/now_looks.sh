@@ -57,6 +57,7 @@ lock = open("lock", "w")
 fcntl.flock(lock, fcntl.LOCK_EX)
 server = socket.create_server(("127.0.0.1", 0))
 if not os.fork():
+    lock.close()  # as its parent ends, so does it
     own = open("lock", "w")
     open("port", "w").write(str(server.getsockname()[1]))
     server.close()
