@@ -132,6 +132,14 @@ def ended_taker(check, waiter, other, event, words):
     return '' if other.exe == waiter.exe and ended == [other.tid] else f'of {waiter.exe} {ended} ended'
 
 
+def gone(check, waiter, other, event, words):
+    if other.died is None or other.tid != other.pid or same_process(waiter, other):
+        return f'{other.tid} is no other process that ended'
+    if waiter.parent not in (other.parent, other.pid):
+        return f'{other.tid} is no kin of {waiter.tid}'
+    return ''
+
+
 def locks(check, waiter, other, event, words):
     if event['type'] not in ('file_lock', 'lock_held', 'switch', 'waiting'):
         return f'event {event["number"]} is about no lock'
@@ -370,6 +378,7 @@ LINKS = {
     'was killed, and may have had what it waits for': (was_killed, True),
     'is of its process, and the only thread of it that ended': (ended_kin, True),
     'is the only one of its program that came and ended just before, and may have what it waits for': (ended_taker, False),
+    'is the only one of its kin that ended just before, or meanwhile, and may have been to end that': (gone, True),
     'is at the other end': (at_other_end, False),
     'has not accepted its connection': (not_accepted, False),
     'is the only one that it listens to, and leaves what others sent unread': (served_alone, False),

@@ -6,6 +6,7 @@
 #include "diagnose/answer.h"
 #include "diagnose/busy.h"
 #include "diagnose/judgement.h"
+#include "diagnose/loops.h"
 #include "symbols/demangle.h"
 
 #define MANY_LINKS 24      /* of more, short ones are not shown */
@@ -278,12 +279,12 @@ static const char *wait_words(const struct describer *d, const struct episode *e
 	const struct episode *last = episode, *end = d->scene->episodes + t->episode + t->episode_count;
 	const struct wait *wait = &d->scene->waits[episode->last];
 	const char *words = describe_wait(d, wait);
-	uint32_t times = episode->slices;
+	uint32_t times = loop_times(d->scene, episode);
 	struct actor place = { 0 };
 
 	describe_place(d, wait->ustack, &place);
 	while (times > 2 && last + 1 < end && last->end_ns < to_ns && d->scene->waits[last[1].last].site == wait->site)
-		times += (++last)->slices;
+		times += loop_times(d->scene, ++last);
 	/* in a call that goes on the kernel looked, not the program */
 	if (times > 2 && !wait_is_in_kernel(wait))
 		words = arena_printf(d->arena, "%s again and again, %u times, every %s", words, times,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "diagnose/judgement.h"
+#include "diagnose/loops.h"
 #include "diagnose/request.h"
 #include "diagnose/suspects.h"
 #include "graph/graph.h"
@@ -235,6 +236,14 @@ static bool at_work(const struct scene *scene, uint32_t thread, uint64_t from, u
 	return from < to && times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE] == to - from;
 }
 
+/* For most of the stretch, and to its end, it looked again and again for something itself: that changes nothing. */
+static bool only_looked(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to)
+{
+	const struct episode *e = scene_episode(scene, thread, to - 1);
+
+	return e && e->end_ns >= to && loop_is(scene, e) && (e->start_ns <= from || most_of(scene, to - e->start_ns, to - from));
+}
+
 /* A loop that sleeps and looks again was ended by what changed during its last
  * sleep: by the thread of its process that ran then, and not in the sleeps before. */
 static void slice_from_loop(struct slice *s)
@@ -248,7 +257,7 @@ static void slice_from_loop(struct slice *s)
 	SCENE_EACH_MATE(scene, s->episode->thread, i) {
 		unsigned ran = 0, compared = 0;
 
-		if (i == s->episode->thread || !ran_in(scene, i, last->start_ns, last->end_ns))
+		if (i == s->episode->thread || !ran_in(scene, i, last->start_ns, last->end_ns) || only_looked(scene, i, last->start_ns, last->end_ns))
 			continue;
 		for (uint32_t j = s->episode->last; j-- > first && compared < LOOPS_COMPARED; ) {
 			const struct wait *w = &scene->waits[j];
@@ -335,8 +344,9 @@ static bool rests(struct diff *d, const struct baseline_step *step)
 	const struct episode *first = base->episodes + base->threads[step->then_thread].episode;
 	uint64_t x, y;
 
-	/* There comes no work, whatever it did between two pieces. */
-	if (w->kind == WAIT_KIND_write || wait_is_in_kernel(w) || (w->kind == WAIT_KIND_futex && w->hint))
+	/* There comes no work, whatever it did between two pieces: nor where it looks again and again for something. */
+	if (w->kind == WAIT_KIND_write || wait_is_in_kernel(w) || (w->kind == WAIT_KIND_futex && w->hint) ||
+	    (w->kind == WAIT_KIND_sleep && loop_is(d->now->scene, &d->now->scene->episodes[w->episode])))
 		return false;
 	if (!e)
 		e = first + base->threads[step->then_thread].episode_count;

@@ -91,6 +91,7 @@ static double class_cost(const struct scene *scene, enum walk_link link)
 	case LINK_ENDED_KIN:
 	case LINK_BACKING:
 	case LINK_ENDED_TAKER:
+	case LINK_GONE:
 	case LINK_CLOSED_BUT:
 	case LINK_BEGAN_LAST:
 	case LINK_LOCKSTEP:

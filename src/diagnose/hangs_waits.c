@@ -275,9 +275,13 @@ static bool is_stopped(const struct finder *f, const struct episode *e)
 	return true;
 }
 
+/* A lock of any kind whose holder is known. */
 static bool is_lock_kept(const struct finder *f, const struct episode *e)
 {
-	return waits_for_owner(last_of(f, e)) && !owner_shares(f, last_of(f, e));
+	const struct wait *w = last_of(f, e);
+	bool of_file = w->kind == WAIT_KIND_file_lock && w->hint && w->hint_kind == HINT_KIND_file_lock_owner;
+
+	return (of_file || waits_for_owner(w)) && !owner_shares(f, w);
 }
 
 static bool is_at_terminal(const struct wait *w)

@@ -7,13 +7,22 @@
 
 #define MOST_WAITS_GONE 4096u
 
+uint32_t loop_times(const struct scene *scene, const struct episode *episode)
+{
+	uint32_t looks = episode->slices;
+
+	for (uint32_t i = episode->first; scene->waits[episode->last].kind == WAIT_KIND_child && i < episode->last && looks > 1; i++)
+		looks -= scene->waits[i].kind == WAIT_KIND_child && (scene->waits[i].cause == WAKE_CAUSE_signal || scene->waits[i].cause == WAKE_CAUSE_timer);
+	return looks;
+}
+
 bool loop_is(const struct scene *scene, const struct episode *episode)
 {
 	const struct wait *w = &scene->waits[episode->last];
 
 	/* Waits for children are one only where each child only sleeps. */
 	return (w->kind == WAIT_KIND_sleep || w->kind == WAIT_KIND_yield || w->kind == WAIT_KIND_child) &&
-	       episode->slices >= limit_of(scene, LIMIT_loop_looks);
+	       episode->slices >= limit_of(scene, LIMIT_loop_looks) && loop_times(scene, episode) >= limit_of(scene, LIMIT_loop_looks);
 }
 
 bool loop_is_short(const struct scene *scene, const struct episode *episode)

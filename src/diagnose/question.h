@@ -87,6 +87,7 @@ void ask_inherited_lock(struct question *q);
 bool inherited_lock(const struct question *q);
 void ask_killed_kin(struct question *q);
 void ask_ended_taker(struct question *q);
+void ask_gone_kin(struct question *q);
 void ask_left_behind(struct question *q);
 void ask_ended_kin(struct question *q);
 void ask_made_threads(struct question *q);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diagnose/broken_off.h"
 #include "diagnose/judgement.h"
 #include "graph/graph.h"
 
@@ -221,7 +222,8 @@ static void search_thread(struct search *s, uint32_t thread, unsigned match)
 		bool otherwise = ended_well(other) && !ended_well(s->wait);
 		struct similar found = { .thread = thread, .episode = t->episode + i };
 
-		if (e == s->episode || other->end == WAIT_END_OPEN || other->idle)
+		/* of one in which the thread was killed nobody did what it waits for */
+		if (e == s->episode || other->end == WAIT_END_OPEN || other->idle || broken_off_by_death(base, other))
 			continue;
 		/* A loop that sleeps and looks again is ended by nobody's wake-up. */
 		if (!otherwise && !(sooner && (s->metrics->any_result || ended_well(other) || s->wait->kind == WAIT_KIND_sleep)))

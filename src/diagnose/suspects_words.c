@@ -74,6 +74,55 @@ void ask_ended_taker(struct question *q)
 		suspect_gone(q, found, LINK_ENDED_TAKER, weight_of(q), q->wait->begin_event);
 }
 
+/* Another thread, or process, may end it, and nothing else tells that it has not: who has a connection's other end is known. */
+static bool may_be_for_kin(const struct question *q)
+{
+	const struct wait *w = q->wait;
+
+	switch (w->kind) {
+	case WAIT_KIND_futex:
+		return wait_is_shared(w);
+	case WAIT_KIND_semaphore:
+	case WAIT_KIND_queue:
+		return true;
+	case WAIT_KIND_sleep:
+		return loop_is(q->scene, q->episode);
+	default:
+		return false;
+	}
+}
+
+/* A process, not one that it started, nor one that was only there for a while. */
+static bool went_from_its_work(const struct question *q, uint32_t thread)
+{
+	const struct scene *scene = q->scene;
+	const struct thread *t = &scene->tables->threads[thread];
+	uint64_t born = t->start_ns > scene->start_ns ? t->start_ns : scene->start_ns, before = limit_of(scene, LIMIT_gone_before_ns);
+
+	return t->tid == t->pid && t->end_ns != UINT64_MAX && t->end_ns + before >= q->episode->start_ns &&
+	       t->end_ns + limit_of(scene, LIMIT_gone_before_ns) <= q->to && t->end_ns >= born + limit_of(scene, LIMIT_gone_lived_ns) &&
+	       t->parent_pid != scene_pid(scene, q->wait->thread) && !scene_same_process(scene, thread, q->wait->thread) &&
+	       siblings(scene, thread, q->wait->thread);
+}
+
+/* Its own limit ended the wait, or nothing did: who went from its work just then took with it what it was to do. */
+void ask_gone_kin(struct question *q)
+{
+	const struct wait *w = q->wait;
+	bool in_vain = w->end == WAIT_END_TIMEOUT || w->end == WAIT_END_OPEN;
+	uint32_t found = 0;
+
+	for (uint32_t i = 1; in_vain && may_be_for_kin(q) && i < q->scene->thread_count; i++) {
+		if (!went_from_its_work(q, i))
+			continue;
+		if (found)
+			return;
+		found = i;
+	}
+	if (found)
+		suspect_gone(q, found, LINK_GONE, weight_of(q), w->begin_event);
+}
+
 static const struct wait *waits_in_middle(const struct question *q, uint32_t thread)
 {
 	uint64_t middle = q->from + (q->to - q->from) / 2;

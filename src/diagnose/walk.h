@@ -50,6 +50,7 @@ enum walk_link {
 	LINK_KILLED,      /* it was killed, and shared what is waited for */
 	LINK_ENDED_KIN,   /* the only thread of its process that ended */
 	LINK_ENDED_TAKER, /* the only one of its program that came and ended since that had last gone by there */
+	LINK_GONE,        /* the only process of its kin that ended just before, or meanwhile */
 	LINK_PEER,        /* it is at the other end of what is waited on */
 	LINK_LISTENER,    /* it listens where the connection leads, and has not accepted it */
 	LINK_SERVED,      /* the only one that it listens to, of those that are connected */

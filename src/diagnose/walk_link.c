@@ -17,6 +17,7 @@ const char *walk_link_words(enum walk_link link)
 	case LINK_KILLED: return "was killed, and may have had what it waits for";
 	case LINK_ENDED_KIN: return "is of its process, and the only thread of it that ended";
 	case LINK_ENDED_TAKER: return "is the only one of its program that came and ended just before, and may have what it waits for";
+	case LINK_GONE: return "is the only one of its kin that ended just before, or meanwhile, and may have been to end that";
 	case LINK_PEER: return "is at the other end";
 	case LINK_LISTENER: return "has not accepted its connection";
 	case LINK_SERVED: return "is the only one that it listens to, and leaves what others sent unread";
