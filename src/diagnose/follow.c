@@ -5,6 +5,7 @@
  * before (a relay), or blocks for long at another one. */
 #include "diagnose/follow.h"
 
+#include <errno.h>
 #include <sys/wait.h>
 
 #include "base/search.h"
@@ -304,6 +305,21 @@ static bool is_kept_out(const struct follower *f, const struct message *sent)
 	return last && ends_kept_out(f->ends, last);
 }
 
+/* As it asked again how its connecting went, nobody listened there: it reached nobody, who listens there later neither. */
+static bool was_refused(const struct follower *f, const struct message *sent)
+{
+	const struct scene_thread *t = &f->scene->threads[sent->thread];
+	uint32_t first = scene_messages_from(f->scene, sent->thread, sent->start_ns);
+
+	for (uint32_t i = first; i < t->messages.count && i < first + MAX_LOOK; i++) {
+		const struct message m = scene_message(f->scene, t->messages.items[i]);
+
+		if (m.object == sent->object && m.kind == MESSAGE_KIND_connect && m.start_ns > sent->start_ns)
+			return m.result == -ECONNREFUSED;
+	}
+	return false;
+}
+
 /* Who had not accepted the connection then. */
 static uint32_t listener_of(const struct follower *f, const struct message *sent)
 {
@@ -324,7 +340,7 @@ static uint32_t reader_of(const struct follower *f, const struct message *sent, 
 	*ret_read_ns = 0;
 	*ret_event = sent->number;
 	/* What others connected to the same address was accepted in its place. */
-	if (sent->kind == MESSAGE_KIND_connect && is_kept_out(f, sent))
+	if (sent->kind == MESSAGE_KIND_connect && (is_kept_out(f, sent) || was_refused(f, sent)))
 		return 0;
 	if (sent->kind == MESSAGE_KIND_connect)
 		reader = listener_of(f, sent);

@@ -7,6 +7,7 @@
 #include "diagnose/broken_off.h"
 #include "diagnose/hangs_asks.h"
 #include "diagnose/hangs_busy.h"
+#include "diagnose/hangs_connects.h"
 #include "diagnose/hangs_loop.h"
 #include "diagnose/hangs_way.h"
 #include "diagnose/killed_before.h"

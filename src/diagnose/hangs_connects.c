@@ -1,0 +1,78 @@
+/* See hangs_connects.h. */
+#include "diagnose/hangs_connects.h"
+
+#include <sys/syscall.h>
+
+#include "diagnose/judgement.h"
+
+#define WAKES_READ 16 /* of one way, behind waits that a limit ended */
+
+/* A wait for whoever comes that its own limit ended. */
+static bool let_time_pass(const struct wait *w)
+{
+	return wait_is_loop_rest(w) && w->end == WAIT_END_TIMEOUT;
+}
+
+/* So much of the hang's time, up to that moment, the thread let pass. */
+static uint64_t passed_until(const struct meaning *m, uint32_t thread, uint64_t to_ns)
+{
+	const struct scene *scene = m->scene;
+	uint64_t from = m->hang->start_ns, passed = 0;
+
+	for (uint32_t i = scene_waits_from(scene, thread, to_ns); i-- > scene->threads[thread].wait && scene->waits[i].end_ns > from; ) {
+		const struct wait *w = &scene->waits[i];
+
+		if (let_time_pass(w))
+			passed += w->end_ns - (w->start_ns > from ? w->start_ns : from);
+	}
+	return passed;
+}
+
+/* Its own limit had just let it go on. */
+static bool limit_came(const struct scene *scene, uint32_t thread, uint64_t time_ns)
+{
+	uint32_t next = scene_waits_from(scene, thread, time_ns);
+	const struct wait *w = next > scene->threads[thread].wait ? &scene->waits[next - 1] : NULL;
+
+	return w && let_time_pass(w) && time_ns - w->end_ns <= limit_of(scene, LIMIT_request_pause_ns);
+}
+
+/* The call in which it woke the other begins a connection. */
+static bool connects(const struct scene *scene, const struct wake *wake)
+{
+	struct arena arena;
+	const struct event *e;
+	bool found;
+
+	arena_init(&arena);
+	e = trace_event(scene->trace, &arena, wake->number);
+	found = e && e->type == EVENT_wake && event_as(e, wake)->syscall == SYS_connect;
+	arena_done(&arena);
+	return found;
+}
+
+bool hangs_connects_later(struct meaning *m)
+{
+	const struct scene *scene = m->scene;
+	const struct hang *hang = m->hang;
+	unsigned read = 0;
+
+	for (unsigned i = 1; i < m->count; i++) {
+		uint32_t thread = way_thread(m, i);
+
+		if (scene_same_process(scene, thread, hang->thread) || !way_free_to(m, i))
+			continue;
+		for (uint32_t j = scene_wakes_from(scene, thread, hang->start_ns); j < scene_wakes_end(scene, thread) && read < WAKES_READ; j++) {
+			const struct wake *wake = &scene->wakes[j];
+
+			if (wake->time > hang->end_ns)
+				break;
+			if (!limit_came(scene, thread, wake->time) || !most_of(scene, passed_until(m, thread, wake->time), hang->end_ns - hang->start_ns))
+				continue;
+			read++;
+			if (connects(scene, wake))
+				return true;
+		}
+	}
+	return false;
+}
