@@ -21,6 +21,7 @@
 #include "diagnose/hangs_rank.h"
 #include "diagnose/hangs_rest.h"
 #include "diagnose/hangs_trips.h"
+#include "diagnose/hangs_unusual.h"
 #include "diagnose/killed_before.h"
 #include "diagnose/leads.h"
 #include "diagnose/loops.h"
@@ -480,6 +481,8 @@ static const struct hangs_found *find_all(struct diagnoser *diagnoser, const str
 		find_waits(&f);
 		find_late_trips(&f);
 		hangs_stretches(&f);
+		if (f.hangs.length == before && !options->looked_up)
+			hangs_left_round(&f, offer);
 		if (f.hangs.length == before && !options->looked_up)
 			hangs_as_if_asked(&f, offer);
 		if (f.hangs.length > before)

@@ -134,7 +134,7 @@ static uint64_t gone_ns(const struct finder *f)
 }
 
 /* It has looked so since it was up, until it was killed, or nobody knows how it goes on: it may do nothing else by design. */
-static bool looks_all_along(const struct finder *f, const struct episode *e)
+bool hangs_looks_all_along(const struct finder *f, const struct episode *e)
 {
 	const struct scene *scene = f->scene;
 	const struct thread *t = &scene->tables->threads[f->thread];
@@ -142,7 +142,7 @@ static bool looks_all_along(const struct finder *f, const struct episode *e)
 	const struct wait *first = &scene->waits[scene->threads[f->thread].wait];
 	uint64_t born = born_ns(f), end = gone_ns(f);
 
-	if (!rule_holds(scene, RULE_all_along) || !p || f->options->pid ||
+	if (!rule_holds(scene, RULE_all_along) || !p ||
 	    (t->end_ns <= scene->end_ns && !WIFSIGNALED(t->exit_code) && !was_told_to_end(f, e->start_ns)))
 		return false;
 	while (first->site != scene->waits[e->last].site)
@@ -161,7 +161,7 @@ bool hangs_looks_in_vain(const struct finder *f, const struct episode *e)
 	/* a script that goes on with other things looked for something, whatever it did before */
 	if (f->options->pid && f->scene->waits[e->last].kind == WAIT_KIND_child && e->end_ns < end)
 		return true;
-	if (p && end > born && !nearly_all(f->scene, p->total_ns, end - born) && !looks_all_along(f, e) && !ticks(f, p, e->end_ns - e->start_ns))
+	if (p && end > born && !nearly_all(f->scene, p->total_ns, end - born) && !(!f->options->pid && hangs_looks_all_along(f, e)) && !ticks(f, p, e->end_ns - e->start_ns))
 		return true;
 	return suspects_told_to_end(f->scene, e, &evidence);
 }

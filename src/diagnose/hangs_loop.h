@@ -9,6 +9,8 @@
 /* True when a loop that sleeps and looks again is not what the thread does anyway:
  * it looks often, and the thread spent most of its life otherwise, or looks whether a
  * process that it told to end is gone. */
+/* From when it was up until it was killed, or to the end: it may do nothing else by design. */
+bool hangs_looks_all_along(const struct finder *f, const struct episode *e);
 bool hangs_looks_in_vain(const struct finder *f, const struct episode *e);
 /* True when such a loop ended by itself as another thread of its process, or a
  * child, did what kept it away all the time. */

@@ -8,6 +8,7 @@
 #include "diagnose/one_time.h"
 
 #define LOOKED_BACK 64 /* waits of a thread before the one that is judged */
+#define PLACES_TRIED 8 /* of a thread, to which it comes again and again */
 
 /* What stood as the recording began, and still stands as it ends, always did. */
 static bool stands_always(const struct finder *f, const struct episode *e)
@@ -80,5 +81,102 @@ bool hangs_began_to_wait(const struct finder *f, const struct episode *e)
 		return w->argument <= 1 && hangs_role_in(f, w) == END_CLIENT && is_weak(f);
 	default:
 		return false;
+	}
+}
+
+/* How long a thread is away from a place to which it comes again and again. */
+struct rounds {
+	uint64_t total_ns, longest_ns, next_ns;
+	uint64_t from_ns;         /* when the longest began */
+	uint32_t count;
+};
+
+static void tell_rounds(const struct finder *f, const struct place *place, struct rounds *ret_rounds)
+{
+	const struct scene *scene = f->scene;
+	uint64_t before = 0;
+
+	*ret_rounds = (struct rounds){ .count = 0 };
+	for (uint32_t i = scene->threads[f->thread].wait; i < scene_waits_end(scene, f->thread); i++) {
+		const struct wait *w = &scene->waits[i];
+		uint64_t away = before && w->start_ns > before ? w->start_ns - before : 0;
+
+		if (w->site != place->site)
+			continue;
+		ret_rounds->count += before != 0;
+		ret_rounds->total_ns += away;
+		before = w->end_ns;
+		if (away > ret_rounds->longest_ns) {
+			ret_rounds->next_ns = ret_rounds->longest_ns;
+			ret_rounds->longest_ns = away;
+			ret_rounds->from_ns = w->start_ns - away;
+		} else if (away > ret_rounds->next_ns) {
+			ret_rounds->next_ns = away;
+		}
+	}
+}
+
+static bool is_late_round(const struct finder *f, const struct rounds *r)
+{
+	const struct scene *scene = f->scene;
+
+	return r->count > limit_of(scene, LIMIT_round_times) && r->longest_ns >= limit_of(scene, LIMIT_wait_ns) &&
+	       r->longest_ns >= r->next_ns * limit_of(scene, LIMIT_round_longest) &&
+	       r->longest_ns * (r->count - 1) >= (r->total_ns - r->longest_ns) * limit_of(scene, LIMIT_round_late);
+}
+
+/* Most of what it waited for in the time it had waited for before, in its rounds, and nothing of it is a rest, or by its own clock. */
+static bool does_the_usual(const struct finder *f, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct scene *scene = f->scene;
+	uint64_t waited = 0;
+
+	for (uint32_t i = scene_waits_from(scene, f->thread, from_ns); i < scene_waits_end(scene, f->thread) && scene->waits[i].start_ns < to_ns; i++) {
+		const struct wait *w = &scene->waits[i];
+		uint32_t before = scene_waits_from(scene, f->thread, from_ns), first = scene->threads[f->thread].wait;
+
+		if (w->kind == WAIT_KIND_sleep || w->kind == WAIT_KIND_child || w->kind == WAIT_KIND_stop || w->kind == WAIT_KIND_accept ||
+		    hangs_awaits_person(f, w) || (!f->options->pid && hangs_rests_at(f, w)))
+			continue;
+		while (before-- > first && scene->waits[before].site != w->site)
+			;
+		if (before + 1 > first)
+			waited += w->end_ns - w->start_ns;
+	}
+	return most_of(scene, waited, to_ns - from_ns);
+}
+
+/* None of its process's threads had much to do: who works, or stands in the queue for it, is not kept. */
+static bool process_waits(const struct finder *f, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t work = 0;
+
+	SCENE_EACH_MATE(f->scene, f->thread, i) {
+		struct state_times times;
+
+		scene_state_times(f->scene, i, from_ns, to_ns, &times);
+		work += times.ns[SPAN_RUNNING] + (i == f->thread ? times.ns[SPAN_RUNNABLE] + times.ns[SPAN_STOPPED] : 0);
+	}
+	return work <= part_of(f->scene, LIMIT_round_work, to_ns - from_ns);
+}
+
+void hangs_left_round(struct finder *f, void (*offer)(struct finder *f, enum rule_id rule, uint64_t from_ns, uint64_t to_ns))
+{
+	const struct scene *scene = f->scene;
+	unsigned tried = 0;
+
+	if (!f->leads || hangs_is_left_alone(f) || !rule_holds(scene, RULE_left_round))
+		return;
+	for (size_t i = 0; i < f->places.length && tried < PLACES_TRIED; i++) {
+		struct rounds r;
+
+		if (f->places.items[i].visits <= limit_of(scene, LIMIT_round_times))
+			continue;
+		tried++;
+		tell_rounds(f, &f->places.items[i], &r);
+		if (!is_late_round(f, &r) || !does_the_usual(f, r.from_ns, r.from_ns + r.longest_ns) || !process_waits(f, r.from_ns, r.from_ns + r.longest_ns))
+			continue;
+		offer(f, RULE_left_round, r.from_ns, r.from_ns + r.longest_ns);
+		return;
 	}
 }

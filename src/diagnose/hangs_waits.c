@@ -421,7 +421,14 @@ static bool looks_for_answer(const struct finder *f, const struct episode *e)
 
 static bool looks_in_vain(const struct finder *f, const struct episode *e)
 {
-	return hangs_flag_came(f, e) || hangs_looks_in_vain(f, e);
+	if (hangs_flag_came(f, e))
+		return true;
+	if (!hangs_looks_in_vain(f, e))
+		return false;
+	/* beside what a person asks about a thread may look now and then all its life */
+	if (!f->leads && hangs_looks_all_along(f, e))
+		f->hang->weight = (uint32_t)limit_of(f->scene, LIMIT_all_along_weight);
+	return true;
 }
 
 /* What it sent over a connection that it began lies there untaken. */
