@@ -113,7 +113,7 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('unexplained', rf' Of the window (?P<unknown>{TIME}) is unexplained and (?P<lost>{TIME}) lost\.'),
     ('uncertain', r' By the usual measure nothing hung; this took longest, and may be meant\.'),
     ('meant', r' (?:It may|Nothing hung for certain; this took longest, and may) be meant: (?P<says>it waits for a person|it waits until files change'
-              r'|a server that rested meanwhile had no news for it|who was to end it let a time of its own pass|it waits for its turn to rest|it rests where it waited|others that were served so ended well, after as long'
+              r'|a server that rested meanwhile had no news for it|who was to end it let a time of its own pass|who was to answer it let a time of its own pass before it connected to another|it waits for its turn to rest|it rests where it waited|others that were served so ended well, after as long'
               r'|a part of the same program let its time pass|the program itself worked|what it ran did one thing after the other|its own time limit ended it'
               r'|little tells that it is a hang|nothing tells how soon it was to be|nothing tells what it waits for|nothing tells for certain what it looks for|nothing tells that it does not rest there|what it reads may come piece by piece)\.'),
     ('on_the_way', rf' This process did not hang by itself: (?P<who>{ONE}) hung because of it\.'),

@@ -161,7 +161,8 @@ bool hangs_looks_in_vain(const struct finder *f, const struct episode *e)
 	/* a script that goes on with other things looked for something, whatever it did before */
 	if (f->options->pid && f->scene->waits[e->last].kind == WAIT_KIND_child && e->end_ns < end)
 		return true;
-	if (p && end > born && !nearly_all(f->scene, p->total_ns, end - born) && !(!f->options->pid && hangs_looks_all_along(f, e)) && !ticks(f, p, e->end_ns - e->start_ns))
+	if (p && end > born && !nearly_all(f->scene, p->total_ns, end - born) && (f->options->pid || !hangs_looks_all_along(f, e)) &&
+	    !ticks(f, p, e->end_ns - e->start_ns))
 		return true;
 	return suspects_told_to_end(f->scene, e, &evidence);
 }

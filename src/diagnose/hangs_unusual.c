@@ -125,18 +125,21 @@ static bool is_late_round(const struct finder *f, const struct rounds *r)
 	       r->longest_ns * (r->count - 1) >= (r->total_ns - r->longest_ns) * limit_of(scene, LIMIT_round_late);
 }
 
-/* Most of what it waited for in the time it had waited for before, in its rounds, and nothing of it is a rest, or by its own clock. */
+/* Most of what it waited for in the time it had waited for before, in its rounds, and not where it rests, unless it asked there, or by its own clock. */
 static bool does_the_usual(const struct finder *f, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct scene *scene = f->scene;
 	uint64_t waited = 0;
+	bool asked = false;
 
 	for (uint32_t i = scene_waits_from(scene, f->thread, from_ns); i < scene_waits_end(scene, f->thread) && scene->waits[i].start_ns < to_ns; i++) {
 		const struct wait *w = &scene->waits[i];
 		uint32_t before = scene_waits_from(scene, f->thread, from_ns), first = scene->threads[f->thread].wait;
 
+		/* what lets it look meanwhile are messages as well */
+		asked |= hangs_asked_there(f, w);
 		if (w->kind == WAIT_KIND_sleep || w->kind == WAIT_KIND_child || w->kind == WAIT_KIND_stop || w->kind == WAIT_KIND_accept ||
-		    hangs_awaits_person(f, w) || (!f->options->pid && hangs_rests_at(f, w)))
+		    hangs_awaits_person(f, w) || (!f->options->pid && hangs_rests_at(f, w) && !asked))
 			continue;
 		while (before-- > first && scene->waits[before].site != w->site)
 			;
