@@ -77,13 +77,14 @@ static uint32_t who_froze(const struct describer *d, const struct wait *held)
 	const struct scene *scene = d->scene;
 	const struct wait *last = NULL;
 
-	for (uint32_t i = 1; i < scene->wait_count; i++) {
-		const struct wait *w = &scene->waits[i];
+	for (uint32_t thread = 1; thread < scene->thread_count; thread++)
+		for (uint32_t i = scene_waits_from(scene, thread, 0); i < scene_waits_end(scene, thread); i++) {
+			const struct wait *w = &scene->waits[i];
 
-		if (w->kstack && w->start_ns < held->end_ns && (!last || w->start_ns > last->start_ns) && w->thread != held->thread &&
-		    w->state == TASK_STATE_blocked && w->syscall == SYS_ioctl && is_freezing(d, w->kstack))
-			last = w;
-	}
+			if (w->kstack && w->start_ns < held->end_ns && (!last || w->start_ns > last->start_ns) && w->thread != held->thread &&
+			    w->state == TASK_STATE_blocked && w->syscall == SYS_ioctl && is_freezing(d, w->kstack))
+				last = w;
+		}
 	return last ? last->thread : 0;
 }
 

@@ -129,16 +129,23 @@ static bool is_pipe(uint64_t object)
 	return object_kind(object) == OBJECT_KIND_pipe || object_kind(object) == OBJECT_KIND_fifo;
 }
 
+static bool sleeps_by_own_pipe(const struct scene *scene, const struct ends *ends, const struct wait *w)
+{
+	return w->kind == WAIT_KIND_poll && w->argument == 1 && w->timeout_ns && (w->end == WAIT_END_TIMEOUT || w->end == WAIT_END_OPEN) &&
+	       is_pipe(w->detail) && nobody_else_has(ends, w->detail, scene_pid(scene, w->thread)) && is_only_thread(scene, w);
+}
+
+/* Behind a thread's waits there may be room in the column, and nothing is written there. */
 void own_ends_note_sleeps(struct scene *scene, const struct ends *ends)
 {
 	if (!rule_holds(scene, RULE_own_pipe))
 		return;
-	for (uint32_t i = 0; i < scene->wait_count; i++) {
-		struct wait *w = &scene->waits[i];
+	for (uint32_t thread = 0; thread < scene->thread_count; thread++) {
+		const struct scene_thread *t = &scene->threads[thread];
 
-		if (w->kind == WAIT_KIND_poll && w->argument == 1 && w->timeout_ns && (w->end == WAIT_END_TIMEOUT || w->end == WAIT_END_OPEN) &&
-		    is_pipe(w->detail) && nobody_else_has(ends, w->detail, scene_pid(scene, w->thread)) && is_only_thread(scene, w))
-			w->kind = WAIT_KIND_sleep;
+		for (uint32_t i = t->wait; i < t->wait + t->wait_count; i++)
+			if (sleeps_by_own_pipe(scene, ends, &scene->waits[i]))
+				scene->waits[i].kind = WAIT_KIND_sleep;
 	}
 }
 
