@@ -196,6 +196,18 @@ bool hangs_serves_others(const struct finder *f, uint64_t from)
 	return false;
 }
 
+/* For a good part of the time it let times pass, one after the other, as in its rounds: then it did not spin all along. */
+static bool sleeps_between(const struct finder *f, uint64_t from, uint64_t to)
+{
+	const struct scene *scene = f->scene;
+	uint64_t slept = 0;
+
+	for (uint32_t i = scene_waits_from(scene, f->thread, from); i < scene_waits_end(scene, f->thread) && scene->waits[i].end_ns <= to; i++)
+		if (scene->waits[i].kind == WAIT_KIND_sleep)
+			slept += scene->waits[i].end_ns - scene->waits[i].start_ns;
+	return slept > part_of(scene, LIMIT_a_good_part, to - from);
+}
+
 /* A stretch in which the thread ran, or could have, without a wait of any length. */
 static void judge_stretch(struct finder *f, uint64_t from, uint64_t to)
 {
@@ -214,7 +226,7 @@ static void judge_stretch(struct finder *f, uint64_t from, uint64_t to)
 		usual = LIMIT_wait_ns;
 		long_ns = hangs_long_ns(f, usual);
 	}
-	if (!asks && spin_to - spin_from < long_ns && (to - from >= long_ns || !is_long(f, usual, spin_from, spin_to, &spin_least_ns))) {
+	if (!asks && spin_to - spin_from < long_ns && !sleeps_between(f, from, to) && (to - from >= long_ns || !is_long(f, usual, spin_from, spin_to, &spin_least_ns))) {
 		spin_from = from;
 		spin_to = to;
 	}
