@@ -226,7 +226,8 @@ static void judge_stretch(struct finder *f, uint64_t from, uint64_t to)
 		usual = LIMIT_wait_ns;
 		long_ns = hangs_long_ns(f, usual);
 	}
-	if (!asks && spin_to - spin_from < long_ns && !sleeps_between(f, from, to) && (to - from >= long_ns || !is_long(f, usual, spin_from, spin_to, &spin_least_ns))) {
+	if (!asks && spin_to - spin_from < long_ns && !sleeps_between(f, from, to) &&
+	    (to - from >= long_ns || !is_long(f, usual, spin_from, spin_to, &spin_least_ns))) {
 		spin_from = from;
 		spin_to = to;
 	}
