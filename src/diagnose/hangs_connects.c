@@ -13,19 +13,23 @@ static bool let_time_pass(const struct wait *w)
 	return wait_is_loop_rest(w) && w->end == WAIT_END_TIMEOUT;
 }
 
-/* So much of the hang's time, up to that moment, the thread let pass. */
-static uint64_t passed_until(const struct meaning *m, uint32_t thread, uint64_t to_ns)
+/* When the thread had let most of the hang's time pass; behind its end when it had not. */
+static uint64_t time_passed(const struct meaning *m, uint32_t thread)
 {
 	const struct scene *scene = m->scene;
 	uint64_t from = m->hang->start_ns, passed = 0;
+	uint32_t i = scene_waits_from(scene, thread, from);
 
-	for (uint32_t i = scene_waits_from(scene, thread, to_ns); i-- > scene->threads[thread].wait && scene->waits[i].end_ns > from; ) {
+	i -= i > scene->threads[thread].wait;
+	for (; i < scene_waits_end(scene, thread) && scene->waits[i].start_ns < m->hang->end_ns; i++) {
 		const struct wait *w = &scene->waits[i];
 
-		if (let_time_pass(w))
+		if (let_time_pass(w) && w->end_ns > from)
 			passed += w->end_ns - (w->start_ns > from ? w->start_ns : from);
+		if (most_of(scene, passed, m->hang->end_ns - from))
+			return w->end_ns;
 	}
-	return passed;
+	return UINT64_MAX;
 }
 
 /* Its own limit had just let it go on. */
@@ -62,12 +66,12 @@ bool hangs_connects_later(struct meaning *m)
 
 		if (scene_same_process(scene, thread, hang->thread) || !way_free_to(m, i))
 			continue;
-		for (uint32_t j = scene_wakes_from(scene, thread, hang->start_ns); j < scene_wakes_end(scene, thread) && read < WAKES_READ; j++) {
+		for (uint32_t j = scene_wakes_from(scene, thread, time_passed(m, thread)); j < scene_wakes_end(scene, thread) && read < WAKES_READ; j++) {
 			const struct wake *wake = &scene->wakes[j];
 
 			if (wake->time > hang->end_ns)
 				break;
-			if (!limit_came(scene, thread, wake->time) || !most_of(scene, passed_until(m, thread, wake->time), hang->end_ns - hang->start_ns))
+			if (!limit_came(scene, thread, wake->time))
 				continue;
 			read++;
 			if (connects(scene, wake))

@@ -1,6 +1,7 @@
 /* Long waits that are only unlike what was before, see hangs_unusual.h. */
 #include "diagnose/hangs_unusual.h"
 
+#include "base/map.h"
 #include "diagnose/broken_off.h"
 #include "diagnose/diagnoser.h"
 #include "diagnose/hangs_asks.h"
@@ -129,23 +130,26 @@ static bool is_late_round(const struct finder *f, const struct rounds *r)
 static bool does_the_usual(const struct finder *f, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct scene *scene = f->scene;
+	uint32_t begin = scene_waits_from(scene, f->thread, from_ns);
 	uint64_t waited = 0;
 	bool asked = false;
+	struct map sites; /* where it had waited before */
 
-	for (uint32_t i = scene_waits_from(scene, f->thread, from_ns); i < scene_waits_end(scene, f->thread) && scene->waits[i].start_ns < to_ns; i++) {
+	map_init(&sites);
+	for (uint32_t i = scene->threads[f->thread].wait; i < begin; i++)
+		map_put(&sites, scene->waits[i].site, 1);
+	for (uint32_t i = begin; i < scene_waits_end(scene, f->thread) && scene->waits[i].start_ns < to_ns; i++) {
 		const struct wait *w = &scene->waits[i];
-		uint32_t before = scene_waits_from(scene, f->thread, from_ns), first = scene->threads[f->thread].wait;
 
 		/* what lets it look meanwhile are messages as well */
 		asked |= hangs_asked_there(f, w);
 		if (w->kind == WAIT_KIND_sleep || w->kind == WAIT_KIND_child || w->kind == WAIT_KIND_stop || w->kind == WAIT_KIND_accept ||
 		    hangs_awaits_person(f, w) || (!f->options->pid && hangs_rests_at(f, w) && !asked))
 			continue;
-		while (before-- > first && scene->waits[before].site != w->site)
-			;
-		if (before + 1 > first)
+		if (map_find(&sites, w->site))
 			waited += w->end_ns - w->start_ns;
 	}
+	map_done(&sites);
 	return most_of(scene, waited, to_ns - from_ns);
 }
 

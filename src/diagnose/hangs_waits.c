@@ -426,7 +426,7 @@ static bool looks_in_vain(const struct finder *f, const struct episode *e)
 	if (!hangs_looks_in_vain(f, e))
 		return false;
 	/* beside what a person asks about a thread may look now and then all its life */
-	if (!f->leads && hangs_looks_all_along(f, e))
+	if (f->options->pid && !f->leads && hangs_looks_all_along(f, e))
 		f->hang->weight = (uint32_t)limit_of(f->scene, LIMIT_all_along_weight);
 	return true;
 }

@@ -7,13 +7,31 @@
 
 #define MOST_WAITS_GONE 4096u
 
+/* What ended it was the child's being stopped, or going on: nothing was looked at. */
+static bool was_only_told(const struct wait *w)
+{
+	return w->kind == WAIT_KIND_child && (w->cause == WAKE_CAUSE_signal || w->cause == WAKE_CAUSE_timer);
+}
+
 uint32_t loop_times(const struct scene *scene, const struct episode *episode)
 {
 	uint32_t looks = episode->slices;
 
 	for (uint32_t i = episode->first; scene->waits[episode->last].kind == WAIT_KIND_child && i < episode->last && looks > 1; i++)
-		looks -= scene->waits[i].kind == WAIT_KIND_child && (scene->waits[i].cause == WAKE_CAUSE_signal || scene->waits[i].cause == WAKE_CAUSE_timer);
+		looks -= was_only_told(&scene->waits[i]);
 	return looks;
+}
+
+/* Asked of each wait of a loop: no more of them is looked at than is needed. */
+static bool looks_so_often(const struct scene *scene, const struct episode *episode, uint64_t least)
+{
+	uint64_t looks = 1;
+
+	if (episode->slices < least || scene->waits[episode->last].kind != WAIT_KIND_child)
+		return episode->slices >= least;
+	for (uint32_t i = episode->first; i < episode->last && looks < least; i++)
+		looks += scene->waits[i].kind == WAIT_KIND_child && !was_only_told(&scene->waits[i]);
+	return looks >= least;
 }
 
 bool loop_is(const struct scene *scene, const struct episode *episode)
@@ -22,7 +40,7 @@ bool loop_is(const struct scene *scene, const struct episode *episode)
 
 	/* Waits for children are one only where each child only sleeps. */
 	return (w->kind == WAIT_KIND_sleep || w->kind == WAIT_KIND_yield || w->kind == WAIT_KIND_child) &&
-	       episode->slices >= limit_of(scene, LIMIT_loop_looks) && loop_times(scene, episode) >= limit_of(scene, LIMIT_loop_looks);
+	       looks_so_often(scene, episode, limit_of(scene, LIMIT_loop_looks));
 }
 
 bool loop_is_short(const struct scene *scene, const struct episode *episode)

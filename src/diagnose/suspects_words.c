@@ -62,7 +62,8 @@ static bool siblings(const struct scene *scene, uint32_t a, uint32_t b)
 {
 	const struct thread *x = &scene->tables->threads[a], *y = &scene->tables->threads[b];
 
-	return x->parent_pid == y->parent_pid || x->parent_pid == y->pid || y->parent_pid == x->pid;
+	/* what init started belongs together by nothing */
+	return (x->parent_pid > 1 && x->parent_pid == y->parent_pid) || x->parent_pid == y->pid || y->parent_pid == x->pid;
 }
 
 /* It came, and ended, since the one that waits had last gone by there. */
