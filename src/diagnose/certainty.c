@@ -5,10 +5,12 @@
  * owner cannot have given the lock back meanwhile, or the wait would have ended. */
 #include "diagnose/certainty.h"
 
+#include "diagnose/hangs_way.h"
 #include "diagnose/judgement.h"
 #include "diagnose/loops.h"
 #include "diagnose/own_ends.h"
 #include "diagnose/serving.h"
+#include "diagnose/word_sleep.h"
 
 static bool stands(const struct investigation *v, const struct episode *e)
 {
@@ -190,6 +192,51 @@ static bool waits_for_unknown(const struct investigation *v)
 	       w->kind == WAIT_KIND_futex && !wait_has_owner(w);
 }
 
+/* A wait for whatever may come, or for another, which nobody's end of it explains; a sleep, or a wait inside the kernel, explains itself. */
+static bool needs_another(const struct wait *w)
+{
+	switch (w->kind) {
+	case WAIT_KIND_poll: case WAIT_KIND_epoll: case WAIT_KIND_accept: case WAIT_KIND_queue: case WAIT_KIND_semaphore:
+		return true;
+	case WAIT_KIND_read:
+		return object_kind(w->object) != OBJECT_KIND_tty && object_kind(w->object) != OBJECT_KIND_fifo;
+	case WAIT_KIND_futex:
+		return !wait_has_owner(w);
+	default:
+		return false;
+	}
+}
+
+/* One on the way waits to write to a terminal that it shows: it only listens there, as it is to. */
+static bool shows_stopped_terminal(const struct investigation *v, uint32_t step)
+{
+	for (uint32_t at = step; at; at = v->steps.items[at].parent) {
+		uint32_t episode = v->steps.items[at].episode;
+		const struct wait *w = episode ? &v->scene->waits[v->scene->episodes[episode - 1].last] : NULL;
+
+		if (w && w->kind == WAIT_KIND_write && object_kind(w->object) == OBJECT_KIND_tty)
+			return true;
+	}
+	return false;
+}
+
+/* It was let go on, reached or awaited, and has nothing that another needs: why it waited itself is what would explain the rest, and nobody is
+ * known for that. Who went on by a limit of his own explains it. */
+static bool ends_at_waiting(const struct investigation *v)
+{
+	const struct account *a = v->culprit;
+	const struct piece *p = &v->pieces.items[a->biggest];
+	const struct wait *w = &v->scene->waits[p->wait];
+	uint32_t step = investigation_culprit_step(v);
+
+	if (!rule_holds(v->scene, RULE_waits_itself) || a->state != SPAN_WAITING || !p->wait || p->person || !step || v->d->circle_count || v->d->source ||
+	    !way_link_is_open(v->steps.items[step].link) || !needs_another(w) ||
+	    (w->kind == WAIT_KIND_futex && v->steps.items[step].link != LINK_JOINED) || word_sleep_named(v->describer.names, v->scene->tables, w) ||
+	    shows_stopped_terminal(v, step))
+		return false;
+	return a->charge == CHARGE_MISSING || (a->charge == CHARGE_THREAD && w->end != WAIT_END_TIMEOUT);
+}
+
 /* The way leads over one that was born late, behind a relay, to its creator: what that one's
  * other children did is theirs, as the relay serves each of them alike. */
 static bool is_born_behind_relay(const struct investigation *v)
@@ -237,6 +284,10 @@ void certainty_judge(struct investigation *v)
 	judge_share(v);
 	if (looks_in_vain(v)) {
 		d->confidence = weaker(d->confidence, (uint8_t)limit_of(v->scene, LIMIT_loop_unknown));
+		return;
+	}
+	if (ends_at_waiting(v)) {
+		d->confidence = weaker(d->confidence, (uint8_t)rule_infos[RULE_waits_itself].weight);
 		return;
 	}
 	sure = way_surety(v);

@@ -33,16 +33,20 @@ static bool says_sleep(const char *function)
 	return length > end && !strncasecmp(part + length - end, ending, end);
 }
 
-bool word_sleep_is(struct names *names, const struct tables *tables, const struct wait *w)
+bool word_sleep_named(struct names *names, const struct tables *tables, const struct wait *w)
 {
 	uint32_t node = w->ustack;
 
-	if (!names || (w->kind != WAIT_KIND_futex && w->kind != WAIT_KIND_semaphore) || !w->timeout_ns || w->hint || wait_is_shared(w))
-		return false;
-	for (unsigned i = 0; node && node < tables->frame_count && i < FRAMES_LOOKED_AT; i++, node = tables->frames[node].parent) {
+	for (unsigned i = 0; names && node && node < tables->frame_count && i < FRAMES_LOOKED_AT; i++, node = tables->frames[node].parent) {
 		/* whatever letter it begins with; a large library is not read for it */
 		if (names_may_hold(names, node, "leep") && says_sleep(names_frame(names, node)->function))
 			return true;
 	}
 	return false;
+}
+
+bool word_sleep_is(struct names *names, const struct tables *tables, const struct wait *w)
+{
+	return (w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore) && w->timeout_ns && !w->hint && !wait_is_shared(w) &&
+	       word_sleep_named(names, tables, w);
 }

@@ -11,5 +11,7 @@ struct names;
 
 /* The wait is one: a function on its stack is called so. `names` may be NULL: false. */
 bool word_sleep_is(struct names *names, const struct tables *tables, const struct wait *wait);
+/* Whatever it waits for, a function below which it does is called a sleep. */
+bool word_sleep_named(struct names *names, const struct tables *tables, const struct wait *w);
 
 #endif
