@@ -592,6 +592,14 @@ class Checker(Document):
         if len(calls) < int(m['times']):
             self.say(f'it looks {m["times"]} times: {len(calls)} calls were recorded')
 
+    def say_runs(self, m):
+        """So many programs of that command line ended with a failure in the window, and had one parent."""
+        began = {e['tid']: e for e in self.trace.events.values() if e['type'] == 'task' and escaped((e.get('texts') or [''])[-1]) == m['command']}
+        failed = [e['tid'] for e in self.trace.events.values() if e['type'] == 'exit' and e['tid'] in began and e.get('code') and
+                  self.start <= e['time_ns'] <= self.end]
+        if len(failed) != int(m['times']) or len({began[tid].get('parent') for tid in failed}) > 1:
+            self.say(f'{m["command"]} failed {len(failed)} times in the window')
+
     def say_session(self, m):
         self.who(m['who'], 'whose session it is')
 
@@ -686,6 +694,14 @@ class Checker(Document):
         thread = self.who(match['who'], 'who is past the call')
         if thread and match['function'] not in {name for _, node in thread.stacks for name, _ in self.trace.stack(node)}:
             self.say(f'{thread.tid} stands nowhere in {match["function"]}')
+
+    def say_made_to_end(self, m):
+        """Sent to its process just before it was born."""
+        victim = self.actor(self.answer['victim'], 'who was made to end its process')
+        sent = [s for s in self.trace.signals if s['number'] == int(m['event']) and s.get('signal_number') == m['signal']]
+        if victim and (not sent or (self.trace.thread(sent[0]['target'], sent[0]['time_ns']) or victim).pid != victim.pid or
+                       not sent[0]['time_ns'] <= victim.born <= sent[0]['time_ns'] + 500_000_000):
+            self.say(f'{victim.tid} was not born behind {m["signal"]} of event {m["event"]}')
 
     def say_untaken(self, m):
         """Sent to one of its threads, and no thread of its process handled it before the end of the window."""

@@ -95,12 +95,14 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('past', rf' In (?P<function>[^,]+(?:, [^,]+)*?), (?P<who>{ONE}) is past the call in which this one waits: it may have what is waited for\.'),
     ('fellows', r' (?P<count>\d+) more (?:thread waits|threads wait) for the same\.'),
     ('session', rf' That session is one of (?P<who>{ONE})\.'),
+    ('made_to_end', rf' (?P<who>{ONE}) was made to end its process, which (?:(?P<by>{ONE}) had|had been) sent (?P<signal>SIG[A-Z0-9+]+) \(event (?P<event>\d+)\)\.'),
     ('untaken', rf' (?P<who>{ONE}) was sent (?P<signal>SIG[A-Z0-9+]+) \(event (?P<event>\d+)\), which none of its threads has begun to handle\.'),
     ('kept_signal', rf' (?P<who>{ONE}) has not taken (?P<signal>SIG[A-Z0-9+]+)(?:, which (?P<by>{ONE}) sent it)? \(event (?P<event>\d+)\): '
                     r'(?P<why>it is stopped|it is frozen|it blocks that signal|no signal ends its wait inside the kernel)\.'),
     ('kept_descriptors', rf' (?P<who>{ONE}) (?:has|had) as many descriptors open as it may, (?P<limit>\d+) \(RLIMIT_NOFILE, event (?P<event>\d+)\): it (?:can|could) open and accept '
                          rf'no more(?:; (?P<count>\d+) of them (?:leads?|led) to (?P<other>{ONE}))?\.'),
     ('looks', rf' Again and again (?:it|{ONE}) (?P<how>looks for|tries for|tries to make|looks whether|tries to connect to|connects to|asks over) (?P<what>.+?): (?P<times>\d+) times\.'),
+    ('runs', rf' Again and again (?:it|(?P<who>{ONE})) runs `(?P<command>.+?)`, which fails: (?P<times>\d+) times\.'),
     ('watches', rf' (?:It|{ONE}) waits for changes of (?P<path>.+?)(?:, and of (?P<more>\d+) more)?, which (?:no other process that could be looked into has'
                 rf'|(?P<who>{ONE})(?: and \d+ more have| has)) open for writing\.'),
     ('no_stacks', r' In which function is not known: no stacks were recorded\.'),
@@ -121,7 +123,7 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('silence', rf' In the window nothing was written for up to (?P<time>{TIME}): what happened there is not in the trace\.'),
 )]
 ORDER = {name: place for place, name in enumerate(
-    'verdict perhaps path nobody quota source far kept_out lost_between itself circle culprit keepers bound in_turn covers certain limit group_processes other_end owner_ended in_kernel only_threads sharers mapped past fellows fifo other_fifo unconnected session untaken kept_signal kept_descriptors looks watches frozen frozen_files background no_stacks callback similar this_time trigger unexplained losses silence uncertain meant on_the_way'.split())}
+    'verdict perhaps path nobody quota source far kept_out lost_between itself circle culprit keepers bound in_turn covers certain limit group_processes other_end owner_ended in_kernel only_threads sharers mapped past fellows fifo other_fifo unconnected session made_to_end untaken kept_signal kept_descriptors looks watches frozen frozen_files background runs no_stacks callback similar this_time trigger unexplained losses silence uncertain meant on_the_way'.split())}
 
 
 def nanoseconds(text):

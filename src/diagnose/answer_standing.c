@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "diagnose/answer.h"
+#include "diagnose/ending.h"
 #include "diagnose/kernel_place.h"
 #include "diagnose/scene_build.h"
 #include "diagnose/shared_word.h"
@@ -305,6 +306,24 @@ static void tell_untaken(const struct describer *d, const struct diagnosis *g, s
 	answer_kept_signal(d, g, buf);
 }
 
+/* Why that thread is named, and not the first one of its process. */
+static void tell_made_to_end(const struct describer *d, const struct diagnosis *g, struct buf *buf)
+{
+	const struct sent_signal *told;
+	struct actor by;
+
+	if (ending_thread(d->scene, scene_pid(d->scene, g->victim.thread), &told) != g->victim.thread)
+		return;
+	buf_printf(buf, " %s was made to end its process, which ", answer_who(d->arena, &g->victim));
+	if (told->sender) {
+		describe_thread(d, told->sender, told->time, &by);
+		buf_printf(buf, "%s had sent %s", answer_who(d->arena, &by), signal_name(told->signal));
+	} else {
+		buf_printf(buf, "had been sent %s", signal_name(told->signal));
+	}
+	buf_printf(buf, " (event %" PRIu64 ").", told->number);
+}
+
 /* The culprit's own, in another process than the victim's, of which nobody is known who is to end it. */
 static bool is_of_others(const struct describer *d, const struct diagnosis *g, const struct wait *w)
 {
@@ -333,6 +352,7 @@ void answer_standing_text(const struct describer *d, const struct diagnosis *g, 
 	if (w && g->culprit.kind == ACTOR_UNKNOWN && w->end == WAIT_END_OPEN)
 		tell_unconnected(d, w, buf);
 	tell_session(d, g, buf);
+	tell_made_to_end(d, g, buf);
 	tell_untaken(d, g, buf);
 	answer_kept_descriptors(d, g, buf);
 	answer_looks_text(d, g->culprit.thread != g->victim.thread ? answer_who(d->arena, &g->victim) : NULL, g->victim.thread, g->start_ns, g->end_ns, buf);

@@ -11,6 +11,7 @@
 
 #include "diagnose/hangs_asks.h"
 #include "diagnose/asked_in_vain.h"
+#include "diagnose/ending.h"
 #include "diagnose/hangs_asked.h"
 #include "diagnose/hangs_away.h"
 #include "diagnose/hangs_busy.h"
@@ -441,6 +442,25 @@ bool hangs_asks_about(const struct scene *scene, const struct hangs_options *opt
 	return options->root_pid ? scene_descends_from(scene, thread, options->root_pid) : !scene_is_other_argus(scene, thread);
 }
 
+/* Rule `made_to_end`: once its process is told to end, that is the thread that was made for it. */
+static bool is_made_to_end(const struct scene *scene, uint32_t thread)
+{
+	const struct sent_signal *told;
+
+	return ending_thread(scene, scene_pid(scene, thread), &told) == thread;
+}
+
+/* It stands for its process, for most of the hang. */
+static bool stands_for_process(const struct scene *scene, const struct hang *hang)
+{
+	const struct sent_signal *told = NULL;
+	uint32_t ending = ending_thread(scene, hang->pid, &told);
+	uint64_t from = ending && told->time > hang->start_ns ? told->time : hang->start_ns;
+
+	return ending && hang->end_ns > from && most_of(scene, hang->end_ns - from, hang->end_ns - hang->start_ns) ? hang->thread == ending
+														   : leads_process(scene, hang->thread);
+}
+
 static bool is_found(const struct hangs_found *found, const struct hangs_found *asked)
 {
 	return found->known && found->pid == asked->pid && found->root_pid == asked->root_pid && found->threshold_ns == asked->threshold_ns &&
@@ -475,7 +495,7 @@ static const struct hangs_found *find_all(struct diagnoser *diagnoser, const str
 
 		if (!hangs_asks_about(f.scene, options, f.thread))
 			continue;
-		f.leads = leads_process(f.scene, f.thread);
+		f.leads = leads_process(f.scene, f.thread) || is_made_to_end(f.scene, f.thread);
 		hangs_learn_places(&f);
 		find_turns(&f);
 		find_waits(&f);
@@ -563,7 +583,7 @@ size_t hangs_find(struct arena *arena, struct diagnoser *diagnoser, const struct
 		struct hang h = found->hangs[i];
 
 		/* Of a process that is asked about, the thread that stands for it is meant. */
-		if (options->pid && rule_holds(scene, RULE_meant) && leads_process(scene, h.thread))
+		if (options->pid && rule_holds(scene, RULE_meant) && stands_for_process(scene, &h))
 			h.weight = h.weight * (uint32_t)limit_of(scene, LIMIT_meant_weight) / 100;
 		if (options->to_ns && (h.start_ns > options->to_ns || h.end_ns < options->from_ns))
 			continue;

@@ -5,6 +5,7 @@
 #include "diagnose/asked_in_vain.h"
 #include "diagnose/awaits_reply.h"
 #include "diagnose/broken_off.h"
+#include "diagnose/ending.h"
 #include "diagnose/hangs_asks.h"
 #include "diagnose/hangs_busy.h"
 #include "diagnose/hangs_connects.h"
@@ -116,14 +117,30 @@ static bool awaits_reply(const struct meaning *m, const struct wait *w)
 	return rule_holds(m->scene, RULE_reply_by_name) && awaits_reply_by_name(m->f.diagnoser->names, m->scene->tables, w);
 }
 
+/* What the window server sent it in the hang lay there unread: nobody is woken by that whose loop does not listen. */
+static bool leaves_unread(const struct meaning *m, uint32_t thread, uint32_t server)
+{
+	struct row row = ends_of_process(m->f.ends, scene_pid(m->scene, thread));
+
+	for (uint32_t i = 0; i < row.count && rule_holds(m->scene, RULE_owner_reads_not); i++) {
+		const struct descriptor *d = ends_at(m->f.ends, row, i);
+
+		if (d->at.queued && d->time >= m->hang->start_ns && d->time <= m->hang->end_ns && is_unix(d->at.object) &&
+		    ends_faces(m->f.ends, d->at.object, scene_pid(m->scene, server)))
+			return true;
+	}
+	return false;
+}
+
 /* Who let the window server go on had been asked by it as the hang began, as who has what is pasted is, and did something else since than to listen. */
 static bool server_had_asked(struct meaning *m)
 {
 	const struct wait *its = m->count > 2 ? way_wait(m, 2) : NULL;
 
-	return its && rule_holds(m->scene, RULE_owner_is_asked) && !wait_is_loop_rest(its) && !way_rests_at(m, its) &&
-	       !scene_same_process(m->scene, its->thread, way_thread(m, 1)) &&
-	       way_was_asked(m, 1, way_there_before(m->scene, its->thread, m->hang->start_ns));
+	if (!its || !rule_holds(m->scene, RULE_owner_is_asked) || wait_is_loop_rest(its) || scene_same_process(m->scene, its->thread, way_thread(m, 1)))
+		return false;
+	return leaves_unread(m, its->thread, way_thread(m, 1)) ||
+	       (!way_rests_at(m, its) && way_was_asked(m, 1, way_there_before(m->scene, its->thread, m->hang->start_ns)));
 }
 
 /* ---- rules ---- */
@@ -660,11 +677,21 @@ static bool is_in_haste(const struct finder *f, const struct hang *hang)
 	return found;
 }
 
+static bool is_kept_from_ending(const struct scene *scene, const struct hang *hang)
+{
+	const struct sent_signal *told;
+
+	return hang->rule != RULE_as_if_asked && hang->end_ns - hang->start_ns >= limit_of(scene, LIMIT_as_if_asked_ns) &&
+	       ending_thread(scene, hang->pid, &told) == hang->thread && rule_holds(scene, RULE_told_in_haste);
+}
+
 void hangs_mean(const struct finder *f, struct hang *hang)
 {
 	if (hang->meant == RULE_may_rest)
 		return;
-	if (hang->rule == RULE_as_if_asked)
+	if (is_kept_from_ending(f->scene, hang))
+		hang->meant = RULE_NONE;
+	else if (hang->rule == RULE_as_if_asked)
 		hang->meant = RULE_unasked;
 	else if (hang->rule == RULE_kept_on_the_way)
 		hang->meant = rule_holds(f->scene, RULE_asked_who_is_kept) && is_in_haste(f, hang) ? RULE_NONE : RULE_no_haste;

@@ -1,0 +1,10 @@
+/* Of a process that was told to end by a signal, and goes about it: the thread that it made for that (rule `made_to_end`). */
+#ifndef DIAGNOSE_ENDING_H
+#define DIAGNOSE_ENDING_H
+
+#include "diagnose/scene.h"
+
+/* 0: none. *ret_signal: by which it was told. */
+uint32_t ending_thread(const struct scene *scene, uint32_t pid, const struct sent_signal **ret_signal);
+
+#endif
