@@ -2,6 +2,7 @@
  * open and says nothing (see suspects.h). */
 #include <string.h>
 
+#include "diagnose/broken_off.h"
 #include "diagnose/judgement.h"
 #include "diagnose/owed.h"
 #include "diagnose/question.h"
@@ -71,12 +72,18 @@ static bool says_idle(const struct question *q, uint32_t thread)
 	return rule_holds(q->scene, RULE_says_idle) && last && !strcmp(last, " idle") && t->exe[0] && strncmp(t->command, t->exe, strlen(t->exe)) != 0;
 }
 
+/* A time limit of its own ended it, or a signal: what it was for did not come. */
+static bool gave_up(const struct question *q)
+{
+	return rule_holds(q->scene, RULE_session_to_the_limit) && (q->wait->end == WAIT_END_TIMEOUT || broken_off_is(q->scene, q->wait));
+}
+
 /* Where nothing tells who is to end it, and it serves somebody: not the one that it waits for now. */
 static bool waits_inside(const struct question *q)
 {
 	const struct wait *w = q->wait;
 
-	if (w->end != WAIT_END_OPEN || w->idle || w->hint || only_looks(q))
+	if ((w->end != WAIT_END_OPEN && !gave_up(q)) || w->idle || w->hint || only_looks(q))
 		return false;
 	/* by its own clock it goes on, whoever has what */
 	if (w->kind == WAIT_KIND_epoll)
