@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "diagnose/answer.h"
+#include "diagnose/judgement.h"
 
 static bool is_stop(uint32_t signal)
 {
@@ -74,13 +75,24 @@ static bool lies_unread(const struct describer *d, const struct wait *writes)
 	return false;
 }
 
+/* The culprit, or another thread of its process. */
+static bool listened(const struct describer *d, const struct diagnosis *g)
+{
+	SCENE_EACH_MATE(d->scene, g->culprit.thread, i) {
+		const struct wait *w = i == g->culprit.thread || rule_holds(d->scene, RULE_listener_mate) ? answer_longest_wait(d->scene, i, g) : NULL;
+
+		if (w && ends_listens_at_terminals(d->ends, g->culprit.pid, w))
+			return true;
+	}
+	return false;
+}
+
 /* At the other side of the terminal that the victim, or one that it waits for, writes to the culprit only listened. */
 static void tell_stopped_output(const struct describer *d, const struct diagnosis *g, struct buf *buf)
 {
 	const struct wait *writes = writes_to_terminal(d, g);
-	const struct wait *listens = answer_longest_wait(d->scene, g->culprit.thread, g);
 
-	if (writes && listens && g->culprit.pid != g->victim.pid && !lies_unread(d, writes) && ends_listens_at_terminals(d->ends, g->culprit.pid, listens))
+	if (writes && g->culprit.pid != g->victim.pid && !lies_unread(d, writes) && listened(d, g))
 		buf_text(buf, writes->end == WAIT_END_OPEN ? " The terminal's output is stopped, as by Ctrl-S, until somebody lets it go on."
 							   : " The terminal's output was stopped, as by Ctrl-S, until somebody let it go on.");
 }

@@ -61,10 +61,18 @@ static uint8_t far_weight(const struct question *q)
 /* It shows the terminal that the other writes to, and only listens there: what is written does not come to it, for the output is stopped. */
 static bool shows_stopped(const struct question *q, uint32_t process)
 {
-	const struct wait *w = process && q->wait->kind == WAIT_KIND_write && q->wait->end == WAIT_END_OPEN && object_kind(q->wait->object) == OBJECT_KIND_tty ?
-		stands_in(q, process) : NULL;
+	uint32_t pid = process ? scene_pid(q->scene, process) : 0;
 
-	return w && rule_holds(q->scene, RULE_stopped_output) && ends_listens_at_terminals(q->inquiry->ends, scene_pid(q->scene, process), w);
+	if (!process || q->wait->kind != WAIT_KIND_write || q->wait->end != WAIT_END_OPEN || object_kind(q->wait->object) != OBJECT_KIND_tty ||
+	    !rule_holds(q->scene, RULE_stopped_output))
+		return false;
+	SCENE_EACH_MATE(q->scene, process, i) {
+		const struct wait *w = i == process || rule_holds(q->scene, RULE_listener_mate) ? stands_in(q, i) : NULL;
+
+		if (w && ends_listens_at_terminals(q->inquiry->ends, pid, w))
+			return true;
+	}
+	return false;
 }
 
 /* Of those that have the far end, or listen there, who serves this one; where all of them rest, the process that is known. */
@@ -271,6 +279,31 @@ static bool is_asked_relay(const struct question *q)
 	return q->wait->kind == WAIT_KIND_poll && q->wait->argument > 1 && q->waiting_count > 1 && rule_holds(q->scene, RULE_relay);
 }
 
+/* Nobody else has the end open by which room comes into the pipe, but who waits for the end of a program that has it, too. */
+static bool is_only_reader(const struct question *q, uint64_t object, uint32_t thread)
+{
+	struct row row = scene_is_pipe(object) ? ends_of_object(q->inquiry->ends, object) : (struct row){ 0 };
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *d = ends_at(q->inquiry->ends, row, i);
+		uint32_t other = d->at.access & 1 ? tables_process(q->scene->tables, d->pid, q->from) : 0;
+
+		if (other && !scene_same_process(q->scene, other, thread) && !has_handed_on(q, row, other, 1))
+			return false;
+	}
+	return thread && row.count;
+}
+
+/* How sure it is that the process at the pipe's other end is the one. */
+static uint8_t other_end_weight(const struct question *q, uint64_t object, uint32_t thread, bool kept, bool mate, bool room)
+{
+	if (kept)
+		return limit(q, LIMIT_kept_guess);
+	if (mate)
+		return limit(q, LIMIT_meant_guess);
+	return room && is_only_reader(q, object, thread) ? limit(q, LIMIT_only_reader) : weight_of(q);
+}
+
 void suspect_ends_of(struct question *q, uint64_t object)
 {
 	const struct ends *ends = q->inquiry->ends;
@@ -310,13 +343,12 @@ void suspect_ends_of(struct question *q, uint64_t object)
 	if (rests_in_pool(q, oldest[0]) || (oldest[0] && is_asked_relay(q) && suspects_reads_from_us(q, oldest[0])))
 		return;
 	kept = keeps_what_it_gets(q, oldest[0]);
-	if (suspect_thread(q, oldest[0], LINK_PEER, kept ? limit(q, LIMIT_kept_guess) : mate ? limit(q, LIMIT_meant_guess) : weight_of(q),
-			   q->wait->begin_event))
+	if (suspect_thread(q, oldest[0], LINK_PEER, other_end_weight(q, object, oldest[0], kept, mate, needed == 1), q->wait->begin_event))
 		q->suspects->items[q->suspects->length - 1].hops[0].final = kept;
 }
 
-/* What else a poll listens to, besides the process's own bells, where that is little. */
-static void ask_polled(struct question *q)
+/* What else a poll listens to, besides the process's own bells, where that is little; `room`: only the pipes to which it would write. */
+static void ask_polled(struct question *q, bool room)
 {
 	const struct ends *ends = q->inquiry->ends;
 	uint32_t tid = scene_tid(q->scene, q->wait->thread), pid = scene_pid(q->scene, q->wait->thread), count = 0;
@@ -339,7 +371,7 @@ static void ask_polled(struct question *q)
 		objects[count++] = object;
 	}
 	for (uint32_t i = 0; i < count; i++)
-		if (objects[i] != q->wait->detail)
+		if (objects[i] != q->wait->detail && (!room || (scene_is_pipe(objects[i]) && polls_to_write(q, objects[i]))))
 			suspect_ends_of(q, objects[i]);
 }
 
@@ -350,8 +382,8 @@ void ask_other_end(struct question *q)
 	if (w->kind == WAIT_KIND_futex || only_looks(q))
 		return;
 	suspect_ends_of(q, w->object || w->kind != WAIT_KIND_poll ? w->object : w->detail);
-	if (w->kind == WAIT_KIND_poll && w->argument > 1 && w->end == WAIT_END_OPEN)
-		ask_polled(q);
+	if (w->kind == WAIT_KIND_poll && w->argument > 1)
+		ask_polled(q, w->end != WAIT_END_OPEN);
 	if ((w->kind != WAIT_KIND_epoll && w->kind != WAIT_KIND_uring) || !w->object || w->end != WAIT_END_OPEN ||
 	    !own_ends_set_is_small(q->scene, q->inquiry->ends, w->object, scene_pid(q->scene, w->thread)))
 		return;

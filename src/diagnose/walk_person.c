@@ -116,16 +116,31 @@ bool walk_ended_by_person(const struct walk *walk, const struct wait *w, uint32_
 	return ends_shows_windows_of(walk->ends, scene_pid(walk->scene, w->waker), scene_pid(walk->scene, w->thread));
 }
 
+/* Another thread of its process does, as a notifier's does for all others. */
+static bool has_listener_at_terminal(const struct walk *walk, uint32_t thread, uint64_t middle_ns)
+{
+	const struct scene *scene = walk->scene;
+
+	SCENE_EACH_MATE(scene, thread, i) {
+		const struct episode *e = i != thread && rule_holds(scene, RULE_listener_mate) ? scene_episode(scene, i, middle_ns) : NULL;
+
+		if (e && e->start_ns <= middle_ns && ends_listens_at_terminals(walk->ends, scene_pid(scene, thread), &scene->waits[e->last]))
+			return true;
+	}
+	return false;
+}
+
 bool walk_listens_at_terminal(const struct walk *walk, const struct wait *w, uint32_t other, uint64_t from, uint64_t to)
 {
 	const struct scene *scene = walk->scene;
+	uint64_t middle = from + (to - from) / 2;
 	const struct episode *e;
 	struct state_times times;
 
 	if (!rule_holds(scene, RULE_person) || !walk->ends || w->kind != WAIT_KIND_write || object_kind(w->object) != OBJECT_KIND_tty)
 		return false;
 	scene_state_times(scene, other, from, to, &times);
-	e = scene_episode(scene, other, from + (to - from) / 2);
+	e = scene_episode(scene, other, middle);
 	return e && nearly_all(scene, times.ns[SPAN_WAITING], to - from) &&
-	       ends_listens_at_terminals(walk->ends, scene_pid(scene, other), &scene->waits[e->last]);
+	       (ends_listens_at_terminals(walk->ends, scene_pid(scene, other), &scene->waits[e->last]) || has_listener_at_terminal(walk, other, middle));
 }
