@@ -4,6 +4,8 @@
  * are a stack; one that comes up again is a circle, where the walk stops. */
 #include "diagnose/walk.h"
 
+#include <string.h>
+
 #include "diagnose/broken_off.h"
 #include "diagnose/ends.h"
 #include "diagnose/judgement.h"
@@ -545,6 +547,32 @@ static bool listens_alike(const struct scene *scene, const struct wait *a, const
 	return a->kind == WAIT_KIND_epoll && b->kind == WAIT_KIND_epoll && a->object && a->object == b->object && rule_holds(scene, RULE_armed_timer);
 }
 
+/* Who should have ended one of a loop's rests, and stands in the wait in which it stood then. */
+struct behind_rest {
+	struct hop hops[WALK_MAX_HOPS];
+	unsigned count;
+	const struct episode *standing;
+};
+
+/* The same of one rest of several, which end as the loop serves others in between: what it set off before stands as it did. */
+static bool walk_behind_rest(struct walk *walk, const struct episode *rest, uint64_t from, uint64_t to, uint32_t came, struct behind_rest *behind)
+{
+	struct hop hops[WALK_MAX_HOPS];
+	unsigned count = walk->missing ? walk->missing(walk, rest, from, to, hops) : 0;
+
+	if (count && hops[count - 1].confidence >= limit_of(walk->scene, LIMIT_timer_sure) && !walk_on_stack(walk, hops[count - 1].thread)) {
+		const struct episode *standing = scene_episode(walk->scene, hops[count - 1].thread, to - 1);
+
+		*behind = (struct behind_rest){ .count = count, .standing = standing && standing->end_ns >= to ? standing : NULL };
+		memcpy(behind->hops, hops, count * sizeof(*hops));
+	} else if (!behind->standing || behind->standing->end_ns < to || walk_on_stack(walk, behind->hops[behind->count - 1].thread) ||
+		   !rule_holds(walk->scene, RULE_stands_behind)) {
+		return false;
+	}
+	walk_hops(walk, rest, from, to, came, behind->hops, behind->count);
+	return true;
+}
+
 /* Until its own timer set it to work: its rests at that place are its own matter, unless
  * somebody is known who should have ended one. */
 static void walk_timer(struct walk *walk, const struct episode *rest, uint64_t from, uint64_t to, uint32_t step)
@@ -554,6 +582,7 @@ static void walk_timer(struct walk *walk, const struct episode *rest, uint64_t f
 	const struct scene *scene = walk->scene;
 	const struct scene_thread *t = &scene->threads[thread];
 	const struct episode *e = walk_limit(walk, &from, to, step, rest);
+	struct behind_rest behind = { .count = 0 };
 
 	for (; e && e < scene->episodes + t->episode + t->episode_count && e->start_ns < to && from < to; e++) {
 		uint64_t begin = e->start_ns > from ? e->start_ns : from, end = e->end_ns < to ? e->end_ns : to;
@@ -562,7 +591,7 @@ static void walk_timer(struct walk *walk, const struct episode *rest, uint64_t f
 			continue;
 		walk_row(walk, thread, from, begin, step);
 		/* It went on by its own timer. */
-		if (!walk_missing_elsewhere(walk, e, begin, end, step, limit_of(scene, LIMIT_timer_sure)))
+		if (!walk_behind_rest(walk, e, begin, end, step, &behind))
 			walk_own(walk, thread, begin, end, step);
 		from = end;
 	}
