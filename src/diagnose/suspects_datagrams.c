@@ -47,6 +47,20 @@ static bool may_have_sent(const struct question *q, uint32_t thread, const struc
 	return !row.count;
 }
 
+/* A socket of it is connected to that one, so what it sends over it lies there. */
+static bool is_connected_to(const struct question *q, uint32_t thread, const struct descriptor *to)
+{
+	struct row row = ends_of_process(q->inquiry->ends, scene_pid(q->scene, thread));
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *d = ends_at(q->inquiry->ends, row, i);
+
+		if (d->at.kind == OBJECT_KIND_udp && d->pid != to->pid && d->at.channel_out && d->at.channel_out == to->at.channel_in && d->time >= q->from)
+			return true;
+	}
+	return false;
+}
+
 /* It lay there before the recording, as the first look at it tells: who sent it was not seen, however much is recorded. */
 static bool lay_there_before(const struct question *q, const struct descriptor *d)
 {
@@ -59,6 +73,24 @@ static bool lay_there_before(const struct question *q, const struct descriptor *
 			return first->time < d->time && first->at.queued && first->time <= q->scene->start_ns + limit_of(q->scene, LIMIT_one_snapshot_ns);
 	}
 	return false;
+}
+
+/* It stands in something else than to listen, or sleep: whoever keeps it there keeps it from reading. */
+static bool is_kept(const struct question *q, uint32_t thread, uint64_t time_ns)
+{
+	const struct episode *e = rule_holds(q->scene, RULE_kept_from_reading) ? scene_episode(q->scene, thread, time_ns) : NULL;
+	const struct wait *w = e && e->start_ns <= time_ns ? &q->scene->waits[e->last] : NULL;
+
+	if (!w || w->idle)
+		return false;
+	switch (w->kind) {
+	case WAIT_KIND_sleep: case WAIT_KIND_epoll: case WAIT_KIND_poll: case WAIT_KIND_accept: case WAIT_KIND_stop: case WAIT_KIND_read:
+		return false;
+	case WAIT_KIND_futex: /* of a word that it waits for still nobody may be known to be about to change it */
+		return w->end != WAIT_END_OPEN || wait_has_owner(w);
+	default:
+		return true;
+	}
 }
 
 void ask_unread_datagrams(struct question *q)
@@ -77,17 +109,21 @@ void ask_unread_datagrams(struct question *q)
 		const struct descriptor *d = ends_at(q->inquiry->ends, q->inquiry->ends->unread, i);
 		struct suspect s = { .confidence = relay ? weight_of(q) : limit(q, LIMIT_unread_without_relay) };
 		uint32_t thread;
+		bool kept;
 
 		if (d->time < q->from || (q->scene->messages_seen && !lay_there_before(q, d)))
 			continue;
 		thread = tables_process(tables, d->pid, d->time);
 		if (!thread || thread == q->episode->thread || !may_have_sent(q, relay ? trails->items[relay].thread : q->episode->thread, d))
 			continue;
+		kept = is_kept(q, thread, d->time);
+		if (relay && kept && is_connected_to(q, trails->items[relay].thread, d))
+			s.confidence = limit(q, LIMIT_unread_connected);
 		s.hop_count = relay ? follow_hops(trails, relay, s.hops) : 0;
 		if (s.hop_count + 1 > WALK_MAX_HOPS)
 			continue;
 		s.hops[s.hop_count++] = (struct hop){ .from_ns = relay ? trails->items[relay].rest_ns : q->from,
-			.thread = thread, .link = LINK_MESSAGE, .confidence = s.confidence, .final = true };
+			.thread = thread, .link = LINK_MESSAGE, .confidence = s.confidence, .final = !kept };
 		vec_push(q->suspects, s);
 	}
 }
