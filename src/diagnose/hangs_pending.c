@@ -117,6 +117,12 @@ static bool reached_late(const struct finder *f, uint64_t window, uint64_t wait_
 	return window < hangs_long_ns(f, LIMIT_wait_ns) && !most_of(f->scene, window, wait_ns);
 }
 
+/* A signal ended it, as of a person who had enough. */
+static bool was_broken_off(const struct finder *f, const struct wait *w)
+{
+	return rule_holds(f->scene, RULE_kept_off_to_the_end) && (w->cause == WAKE_CAUSE_signal || scene_ended_by_signal(f->scene, w));
+}
+
 /* True when one of those the thread set to work since then, directly or through
  * others, is still at it (or will never be) at the end of the wait. A wait that a
  * thread ended must have been ended by one of them: *ret_ended_by_one. */
@@ -176,6 +182,7 @@ static bool is_pending_since(const struct finder *f, const struct episode *e, ui
 		       (t->end == TRAIL_BUSY && most_of(f->scene, times.ns[SPAN_RUNNING], window)) ||
 		       (t->end == TRAIL_STARVED && most_of(f->scene, times.ns[SPAN_RUNNABLE], window));
 		pending |= late;
+		*ret_ended_by_one |= late && t->end == TRAIL_STARVED && was_broken_off(f, w);
 		*ret_outside |= late && !scene_same_process(f->scene, t->thread, f->thread);
 	}
 	return pending;
