@@ -34,6 +34,8 @@ void answer_kept_descriptors(const struct describer *d, const struct diagnosis *
 /* That its terminal stopped the culprit, which reads from it in the background, or that a terminal's output was stopped. */
 /* What the thread looks at, again and again, or waits to see change. `who`: it, in words; NULL: "it". */
 void answer_looks_text(const struct describer *d, const char *who, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct buf *buf);
+/* The command that a script on the way tries for something with, again and again, and that fails. */
+void answer_runs_text(const struct describer *d, const struct diagnosis *g, struct buf *buf);
 void answer_terminal_text(const struct describer *d, const struct diagnosis *g, struct buf *buf);
 /* The sentence about those that did the same in turn with the culprit, or nothing. */
 void answer_fellows_text(const struct describer *d, const struct diagnosis *diagnosis, struct buf *buf);

@@ -6,6 +6,8 @@
 
 #include "diagnose/answer.h"
 #include "diagnose/looked_at.h"
+#include "diagnose/loops.h"
+#include "diagnose/tried_command.h"
 #include "diagnose/watched.h"
 
 static void put_path(const char *path, struct buf *buf)
@@ -143,4 +145,22 @@ void answer_looks_text(const struct describer *d, const char *who, uint32_t thre
 		put_looked(d, who ? who : "it", &looked, buf);
 	else if (w && w->end == WAIT_END_OPEN)
 		put_watched(d, who ? who : "It", w, from_ns, to_ns, buf);
+}
+
+void answer_runs_text(const struct describer *d, const struct diagnosis *g, struct buf *buf)
+{
+	struct tried_command tried;
+
+	for (size_t i = 0; i < g->path_count; i++) {
+		const struct actor *actor = &g->path[i].actor;
+		const struct wait *w = actor->thread ? answer_longest_wait(d->scene, actor->thread, g) : NULL;
+
+		if (!w || w->kind != WAIT_KIND_child || !loop_is(d->scene, &d->scene->episodes[w->episode]) ||
+		    !tried_command_find(d->scene, actor->thread, g->start_ns, g->end_ns, &tried))
+			continue;
+		buf_printf(buf, " Again and again %s runs `", actor->thread == g->victim.thread ? "it" : answer_who(d->arena, actor));
+		buf_escaped(buf, tried.command, strlen(tried.command), NULL);
+		buf_printf(buf, "`, which fails: %" PRIu32 " times.", tried.times);
+		return;
+	}
 }

@@ -275,6 +275,7 @@ void answer_text(const struct describer *d, struct diagnosis *g)
 	answer_standing_text(d, g, &buf);
 	answer_frozen_text(d, g, &buf);
 	answer_terminal_text(d, g, &buf);
+	answer_runs_text(d, g, &buf);
 	tell_stacks(d, g, &buf);
 	answer_callbacks_text(d, g, &buf);
 	if (g->contrast) {

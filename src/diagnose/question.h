@@ -136,6 +136,7 @@ void ask_keeper(struct question *q);
 /* See suspects_looked.c. */
 void ask_watched(struct question *q);
 void ask_looked_at(struct question *q);
+void ask_tried_command(struct question *q);
 void ask_fills_group(struct question *q);
 /* See suspects_bus.c. */
 void ask_bus(struct question *q);

@@ -123,6 +123,12 @@ static inline bool wait_has_owner(const struct wait *w)
 			   w->hint_kind == HINT_KIND_interpreter_lock);
 }
 
+/* It is stopped, or kept by a lock or inside the kernel: none in which a thread rests. */
+static inline bool wait_is_kept(const struct wait *w)
+{
+	return !w->idle && (w->kind == WAIT_KIND_stop || wait_has_owner(w) || (wait_is_in_kernel(w) && w->kind != WAIT_KIND_vfork));
+}
+
 /* A sleep, which nobody else ends, lasted as long as it was to, or longer: the thread may have stood in the queue. */
 static inline bool wait_slept_out(const struct wait *w)
 {

@@ -81,12 +81,6 @@ static uint32_t child_read(const struct question *q, uint32_t pid)
 	return found;
 }
 
-/* It is stopped, or kept by a lock or inside the kernel. */
-static bool wait_is_kept(const struct wait *w)
-{
-	return !w->idle && (w->kind == WAIT_KIND_stop || wait_has_owner(w) || (wait_is_in_kernel(w) && w->kind != WAIT_KIND_vfork));
-}
-
 static const struct wait *stands_all_along(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct episode *e = scene_episode(scene, thread, to_ns - 1);

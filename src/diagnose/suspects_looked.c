@@ -8,6 +8,7 @@
 #include "diagnose/looked_at.h"
 #include "diagnose/own_ends.h"
 #include "diagnose/question.h"
+#include "diagnose/tried_command.h"
 #include "diagnose/watched.h"
 #include "diagnose/word_lock.h"
 
@@ -59,8 +60,7 @@ static uint32_t kept_kin(const struct question *q)
 	for (uint32_t i = 1; i < q->scene->thread_count; i++) {
 		const struct wait *w = is_kin(q->scene, q->wait->thread, i) && alive(q, i) ? stands_in(q, i) : NULL;
 
-		if (!w || w->idle || w->start_ns > q->from ||
-		    (w->kind != WAIT_KIND_stop && !wait_has_owner(w) && (!wait_is_in_kernel(w) || w->kind == WAIT_KIND_vfork)))
+		if (!w || w->start_ns > q->from || !wait_is_kept(w))
 			continue;
 		if (found)
 			return 0;
@@ -101,7 +101,7 @@ static bool is_kept(const struct question *q, uint32_t process)
 
 	if (!w || w->idle || w->start_ns > q->from)
 		return false;
-	return w->kind == WAIT_KIND_stop || wait_has_owner(w) || (wait_is_in_kernel(w) && w->kind != WAIT_KIND_vfork) ||
+	return wait_is_kept(w) ||
 	       ((w->kind == WAIT_KIND_child ||
 		 (w->kind == WAIT_KIND_read && own_ends_children_write(q->scene, q->inquiry->ends, process, w->object))) &&
 		suspects_kept_child(q->scene, q->inquiry->ends, process, q->from, q->to));
@@ -124,6 +124,37 @@ static uint32_t kept_client(const struct question *q, uint32_t server)
 		if (found)
 			return 0;
 		found = other;
+	}
+	return found;
+}
+
+/* It is kin to one of those that wait, for the one that looks, and none of them. */
+static bool is_kin_of_all(const struct question *q, uint32_t thread)
+{
+	bool kin = false;
+
+	for (unsigned k = 0; k < q->waiting_count; k++) {
+		if (scene_same_process(q->scene, q->waiting[k], thread))
+			return false;
+		kin |= is_kin(q->scene, q->waiting[k], thread);
+	}
+	return kin;
+}
+
+/* Of those the one that was stopped or kept so for most of the time, and since before: it may have what the others are refused. */
+static uint32_t kept_kin_of_all(const struct question *q)
+{
+	uint32_t found = 0;
+
+	for (uint32_t i = 1; i < q->scene->thread_count; i++) {
+		const struct episode *e = is_kin_of_all(q, i) ? scene_episode(q->scene, i, q->from + (q->to - q->from) / 2) : NULL;
+
+		if (!e || e->start_ns > q->from || !wait_is_kept(&q->scene->waits[e->last]) || e->end_ns < q->from ||
+		    !most_of(q->scene, (e->end_ns < q->to ? e->end_ns : q->to) - q->from, q->to - q->from))
+			continue;
+		if (found)
+			return 0;
+		found = i;
 	}
 	return found;
 }
@@ -160,6 +191,21 @@ bool suspects_by_looks(struct inquiry *inquiry, uint32_t thread, uint64_t from_n
 		*ret_hop = suspects.items[0].hops[0];
 	vec_done(&suspects);
 	return found;
+}
+
+void ask_tried_command(struct question *q)
+{
+	struct tried_command tried;
+	unsigned count;
+	uint32_t who;
+
+	if (q->wait->kind != WAIT_KIND_child || !loop_is(q->scene, q->episode) || !tried_command_find(q->scene, q->wait->thread, q->from, q->to, &tried))
+		return;
+	who = who_has(q, tried.path, &count);
+	if (count == 1 && !is_waiting(q, who))
+		suspect_thread(q, who, LINK_HAS_IT, limit(q, LIMIT_looked_there), tried.number);
+	else
+		suspect_thread(q, kept_kin_of_all(q), LINK_FLAG, weight_of(q), 0);
 }
 
 void ask_looked_at(struct question *q)
