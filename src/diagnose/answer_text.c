@@ -38,7 +38,7 @@ const char *answer_quota(struct arena *arena, const struct starved *starved)
 {
 	const struct quota *q = starved->quota;
 
-	if (!q)
+	if (!q || !q->quota_ns)
 		return "the control group's processor quota, used up: throttled";
 	return arena_printf(arena, "%scontrol group%s%s, throttled: its processor quota of %s in each %s is used up",
 			    q->path && q->path[0] ? "" : "the ", q->path && q->path[0] ? " " : "",

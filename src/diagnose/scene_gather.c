@@ -435,13 +435,15 @@ static void on_call_name(struct gatherer *b, const struct event *e)
 		.address = { c->address_high, c->address_low }, .path = arena_strndup(&b->scene->arena, e->tail, e->tail_length) }));
 }
 
+#define NO_QUOTA UINT64_MAX /* of a group whose limit was taken away meanwhile, or that has none of its own */
+
 static void on_throttle(struct gatherer *b, const struct event *e)
 {
 	const struct event_throttle *t = event_as(e, throttle);
 	uint32_t thread = thread_of(b, t->target, e->time);
 
 	vec_push(&b->quotas, ((struct quota){ .time = e->time, .number = e->number, .cgroup = t->cgroup,
-		.quota_ns = t->quota_ns, .period_ns = t->period_ns, .thread = thread, .throttled = t->throttled != 0 }));
+		.quota_ns = t->quota_ns == NO_QUOTA ? 0 : t->quota_ns, .period_ns = t->period_ns, .thread = thread, .throttled = t->throttled != 0 }));
 	if (thread)
 		set_throttled(b, thread, e->time, t->throttled != 0);
 }
