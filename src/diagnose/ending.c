@@ -52,3 +52,11 @@ uint32_t ending_thread(const struct scene *scene, uint32_t pid, const struct sen
 	}
 	return 0;
 }
+
+bool ending_is_kept(const struct scene *scene, const struct hang *hang)
+{
+	const struct sent_signal *told;
+
+	return hang->rule != RULE_as_if_asked && hang->end_ns - hang->start_ns >= limit_of(scene, LIMIT_as_if_asked_ns) &&
+	       ending_thread(scene, hang->pid, &told) == hang->thread && rule_holds(scene, RULE_told_in_haste);
+}

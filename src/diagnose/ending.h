@@ -2,9 +2,12 @@
 #ifndef DIAGNOSE_ENDING_H
 #define DIAGNOSE_ENDING_H
 
+#include "diagnose/hangs.h"
 #include "diagnose/scene.h"
 
 /* 0: none. *ret_signal: by which it was told. */
 uint32_t ending_thread(const struct scene *scene, uint32_t pid, const struct sent_signal **ret_signal);
+/* That thread hung: who ended the process waits for it. */
+bool ending_is_kept(const struct scene *scene, const struct hang *hang);
 
 #endif

@@ -677,19 +677,11 @@ static bool is_in_haste(const struct finder *f, const struct hang *hang)
 	return found;
 }
 
-static bool is_kept_from_ending(const struct scene *scene, const struct hang *hang)
-{
-	const struct sent_signal *told;
-
-	return hang->rule != RULE_as_if_asked && hang->end_ns - hang->start_ns >= limit_of(scene, LIMIT_as_if_asked_ns) &&
-	       ending_thread(scene, hang->pid, &told) == hang->thread && rule_holds(scene, RULE_told_in_haste);
-}
-
 void hangs_mean(const struct finder *f, struct hang *hang)
 {
 	if (hang->meant == RULE_may_rest)
 		return;
-	if (is_kept_from_ending(f->scene, hang))
+	if (ending_is_kept(f->scene, hang))
 		hang->meant = RULE_NONE;
 	else if (hang->rule == RULE_as_if_asked)
 		hang->meant = RULE_unasked;
