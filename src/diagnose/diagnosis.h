@@ -185,6 +185,7 @@ struct diagnose_request {
 	uint64_t from_ns, to_ns;
 	struct side *base;            /* another trace, where all went well, or NULL */
 	bool now;                     /* the trace is a short look: what went on before it is to be guessed */
+	bool looks;                   /* it is known to look for something again and again (standing.h) */
 	uint64_t since_ns;            /* since when it does what it does, as a look before this trace told; 0 not known */
 	uint64_t ended_ns;            /* when what is asked about truly ended, where that is behind the window; else 0 */
 };

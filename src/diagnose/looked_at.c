@@ -95,6 +95,12 @@ static bool is_its(const struct finding *f, uint32_t thread)
 			  (t->start_ns >= f->from_ns && scene_descends_from(f->scene, thread, scene_pid(f->scene, f->thread))));
 }
 
+/* Who asks and is answered is one thread, or what its process started meanwhile: what its others ask is none of its business. */
+static bool is_of_mate(const struct finding *f, const struct looked_at *one, uint32_t thread)
+{
+	return one->what == LOOKED_ANSWERED && thread != f->thread && scene_same_process(f->scene, thread, f->thread);
+}
+
 /* The shell looks along its path for the program that it is about to run. */
 static bool is_program_itself(const struct finding *f, const struct looked_at *one, uint32_t thread)
 {
@@ -110,7 +116,8 @@ static void add(struct finding *f, const struct looked_at *one, uint32_t thread)
 {
 	unsigned i = 0;
 
-	if (one->what == LOOKED_NOTHING || is_program_itself(f, one, thread) || one->time < f->from_ns || one->time > f->to_ns || !is_its(f, thread))
+	if (one->what == LOOKED_NOTHING || is_program_itself(f, one, thread) || one->time < f->from_ns || one->time > f->to_ns || !is_its(f, thread) ||
+	    is_of_mate(f, one, thread))
 		return;
 	while (i < f->count && !is_same(&f->items[i], one))
 		i++;
@@ -197,7 +204,7 @@ static void add_turns(struct finding *f)
 		struct message m = scene_message(f->scene, i);
 		bool taken = m.flags & MESSAGE_FLAGS_receive && m.result > 0 && !(m.flags & MESSAGE_FLAGS_peek);
 
-		if (m.time > f->to_ns || scene_is_pipe(m.object) || !scene_same_process(f->scene, m.thread, f->thread))
+		if (m.time > f->to_ns || scene_is_pipe(m.object) || m.thread != f->thread)
 			continue;
 		if (m.kind == MESSAGE_KIND_connect && m.channel && connected < KEPT_MOST) {
 			made[connected] = m.object;

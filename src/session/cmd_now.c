@@ -91,7 +91,8 @@ static const struct diagnosis *diagnose_standing(struct look *look, const struct
 {
 	const struct scene *scene = look->session.scene;
 	const struct thread *t = &scene->tables->threads[s->thread];
-	struct diagnose_request request = { .now = true, .thread = s->thread, .from_ns = look->from_ns, .to_ns = scene->end_ns };
+	struct diagnose_request request = { .now = true, .thread = s->thread, .from_ns = look->from_ns, .to_ns = scene->end_ns,
+					    .looks = s->kind == STANDING_LOOKS };
 
 	/* what the recorder has seen of it belongs to the answer */
 	if (s->since_ns < look->from_ns)
