@@ -452,6 +452,10 @@ static unsigned telling(const struct scene *scene, const struct standing *s)
 	const struct thread *t = &scene->tables->threads[s->thread];
 	unsigned value = worth[s->kind];
 
+	/* it may do well: who is known to be stuck tells more */
+	if (s->answered)
+		return value;
+
 	/* The first thread is meant where it is stuck itself, unless another waits for what was asked, and nobody keeps for whom the first one waits; else
 	 * the one that stands for it, unless more is known of another. */
 	if (t->tid == t->pid)
@@ -532,6 +536,7 @@ static void doubt_looks(const struct scene *scene, struct standing *s, uint64_t 
 	    (looked.what == LOOKED_ANSWERED && !rule_holds(scene, RULE_asks_again)))
 		return;
 	s->kind = STANDING_LOOKS;
+	s->answered = looked.what == LOOKED_ANSWERED;
 	s->reason = kind_reasons[STANDING_LOOKS];
 }
 

@@ -41,6 +41,7 @@ struct standing {
 	bool awaited;             /* not asked about, and a command for whose end its parent waits */
 	bool lost;                /* not asked about, and nobody who lives has the memory mapped in which the word lies that it waits for */
 	bool blocked;             /* in a sleep inside the kernel from which no signal wakes it, but to end it */
+	bool answered;            /* asked about: what it looks for is answered each time, and only may not be what it waits for: a guess */
 	const char *reason;       /* for STANDING_RESTS: why that is no hang */
 };
 
