@@ -54,7 +54,7 @@ bool investigation_looks(const struct investigation *v)
 
 	return r->now && rule_holds(v->scene, RULE_asks_again) && looked_at_known(v->scene) && may_look(v->scene, r) &&
 	       looked_at_may(v->scene, r->thread, r->from_ns, r->to_ns) &&
-	       looked_at_find(v->scene, r->thread, r->from_ns, r->to_ns, &looked);
+	       looked_at_find(v->scene, r->thread, r->from_ns, r->to_ns, &looked) && !looked.several;
 }
 
 /* How sure the way is to whom the wait leads in which it stands as the window ends; 0: to nobody else. */

@@ -15,6 +15,8 @@ struct finding {
 	struct looked_at items[KEPT_MOST];
 	bool by_child[KEPT_MOST];
 	unsigned count;
+	uint64_t peer;             /* who answered last, ... */
+	bool several;              /* ... and others did, too */
 	const struct scene *scene;
 	uint32_t thread;
 	uint64_t from_ns, to_ns;
@@ -190,26 +192,50 @@ static void add_messages(struct finding *f)
 	}
 }
 
+/* In the time that is looked at. */
+struct connected {
+	uint64_t object, channel;  /* over that, to that one */
+	bool answered;
+};
+
+/* The last such; NULL: it was there before. */
+static struct connected *connected_over(struct connected *made, unsigned count, uint64_t object)
+{
+	for (unsigned i = count; i-- > 0 && i + KEPT_MOST >= count; )
+		if (made[i % KEPT_MOST].object == object)
+			return &made[i % KEPT_MOST];
+	return NULL;
+}
+
+/* Who is asked by datagrams for the server's address is none of those. */
+static void note_peer(struct finding *f, uint64_t object, uint64_t peer)
+{
+	if (object_kind(object) == OBJECT_KIND_udp || object_kind(object) == OBJECT_KIND_unix_dgram)
+		return;
+	f->several |= f->peer && f->peer != peer;
+	f->peer = peer;
+}
+
 /* Who asks, is answered, and asks again, over one connection, or over a new one to the same server each time: what it asks for may not be there. Whatever else
  * is known of it tells more. */
 static void add_turns(struct finding *f)
 {
-	uint64_t asked[KEPT_MOST], made[KEPT_MOST], to[KEPT_MOST];
+	struct connected made[KEPT_MOST] = { 0 };
+	uint64_t asked[KEPT_MOST];
 	uint32_t i = f->scene->message_count;
-	unsigned count = 0, at, connected = 0;
+	unsigned count = 0, at, connects = 0;
 
 	while (i && scene_message(f->scene, i - 1).time >= f->from_ns)
 		i--;
 	for (; i < f->scene->message_count; i++) {
 		struct message m = scene_message(f->scene, i);
 		bool taken = m.flags & MESSAGE_FLAGS_receive && m.result > 0 && !(m.flags & MESSAGE_FLAGS_peek);
+		struct connected *to;
 
 		if (m.time > f->to_ns || scene_is_pipe(m.object) || m.thread != f->thread)
 			continue;
-		if (m.kind == MESSAGE_KIND_connect && m.channel && connected < KEPT_MOST) {
-			made[connected] = m.object;
-			to[connected++] = m.channel;
-		}
+		if (m.kind == MESSAGE_KIND_connect && m.channel)
+			made[connects++ % KEPT_MOST] = (struct connected){ .object = m.object, .channel = m.channel };
 		if ((!taken && !message_sent(&m)) || m.kind == MESSAGE_KIND_connect)
 			continue;
 		for (at = 0; at < count && asked[at] != m.object; at++)
@@ -220,14 +246,23 @@ static void add_turns(struct finding *f)
 			continue;
 		asked[at] = asked[--count];
 		add(f, &(struct looked_at){ .what = LOOKED_ANSWERED, .time = m.time, .number = m.number, .object = m.object }, m.thread);
-		for (at = 0; at < connected && made[at] != m.object; at++)
-			;
-		if (at == connected)
+		to = connected_over(made, connects, m.object);
+		note_peer(f, m.object, to ? to->channel : m.object);
+		if (!to || to->answered)
 			continue;
-		add(f, &(struct looked_at){ .what = LOOKED_ANSWERED, .time = m.time, .number = m.number, .channel = to[at] }, m.thread);
-		made[at] = made[--connected];
-		to[at] = to[connected];
+		to->answered = true;
+		add(f, &(struct looked_at){ .what = LOOKED_ANSWERED, .time = m.time, .number = m.number, .channel = to->channel }, m.thread);
 	}
+}
+
+/* Where no message tells: who it connected to. */
+static bool answer_several(const struct finding *f)
+{
+	unsigned calls = 0;
+
+	for (unsigned i = 0; i < f->count; i++)
+		calls += f->items[i].what == LOOKED_ANSWERED && f->items[i].call;
+	return f->several || (!f->peer && calls > 1);
 }
 
 bool looked_at_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct looked_at *ret)
@@ -264,6 +299,7 @@ bool looked_at_find(const struct scene *scene, uint32_t thread, uint64_t from_ns
 		if (!ret->what || one->what > ret->what || one->times > ret->times + 1 || (one->times + 1 >= ret->times && one->time > ret->time))
 			*ret = *one;
 	}
+	ret->several = ret->what == LOOKED_ANSWERED && answer_several(&f);
 	return ret->what != LOOKED_NOTHING;
 }
 

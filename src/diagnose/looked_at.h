@@ -25,6 +25,7 @@ struct looked_at {
 	const struct named_call *call;   /* of files and addresses */
 	uint32_t target;                 /* of processes: the first thread, 0 unknown */
 	uint64_t object;                 /* of what is to come, or comes */
+	bool several;                    /* who answers is not one alone */
 	uint64_t channel;                /* to a server that it connects to anew each time; 0 else */
 };
 

@@ -533,11 +533,11 @@ static void doubt_looks(const struct scene *scene, struct standing *s, uint64_t 
 
 	if ((s->kind != STANDING_RESTS && s->kind != STANDING_MOVES) || !looked_at_known(scene) || !rule_holds(scene, RULE_looked_at) ||
 	    !looked_at_may(scene, s->thread, from, scene->end_ns) || !looked_at_find(scene, s->thread, from, scene->end_ns, &looked) ||
-	    (looked.what == LOOKED_ANSWERED && !rule_holds(scene, RULE_asks_again)))
+	    (looked.what == LOOKED_ANSWERED && (looked.several || !rule_holds(scene, RULE_asks_again))))
 		return;
 	s->kind = STANDING_LOOKS;
 	s->answered = looked.what == LOOKED_ANSWERED;
-	s->reason = kind_reasons[STANDING_LOOKS];
+	s->reason = s->answered ? "it asks again and again, is answered, and may look for what does not come" : kind_reasons[STANDING_LOOKS];
 }
 
 /* Its newest child is a program by which a script sleeps: for how long; 0 it is not. */

@@ -224,7 +224,7 @@ void ask_looked_at(struct question *q)
 	case LOOKED_NOTHING:
 		return;
 	case LOOKED_ANSWERED:
-		if (rule_holds(q->scene, RULE_asks_again))
+		if (rule_holds(q->scene, RULE_asks_again) && !looked.several)
 			suspect_behind_answers(q, &looked);
 		return;
 	case LOOKED_PRESENT:

@@ -107,7 +107,7 @@ static const struct diagnosis *diagnose_standing(struct look *look, const struct
 
 static bool is_stuck(const struct finding *f)
 {
-	return f->standing->kind != STANDING_MOVES && f->standing->kind != STANDING_RESTS;
+	return f->standing->kind != STANDING_MOVES && f->standing->kind != STANDING_RESTS && !f->standing->answered;
 }
 
 static size_t find_standing(struct look *look, size_t pid_count, const struct standing **ret_list)
@@ -216,7 +216,7 @@ static void find(struct look *look)
 	for (size_t i = 0; i < count; i++) {
 		struct finding f = { .standing = &list[i] };
 
-		if (is_stuck(&f))
+		if (is_stuck(&f) || f.standing->answered)
 			f.diagnosis = diagnose_standing(look, &list[i]);
 		else if (look->meant.count && !look->again)
 			f.before = now_went_on(&look->arena, look->session.diagnoser, scene_pid(look->session.scene, list[i].thread), look->from_ns);
@@ -279,6 +279,8 @@ static void put_line(struct look *look, const struct finding *f, struct buf *buf
 			buf_printf(buf, "  %s\n", looks);
 		else if (f->standing->kind == STANDING_MOVES)
 			now_children_text(look->session.scene, f->standing->thread, look->from_ns, buf);
+		if (f->standing->answered)
+			now_perhaps_answered_text(&look->arena, f->diagnosis, buf);
 		struct loop_tasks tasks = tasks_of(look, &actor);
 
 		loop_tasks_text(&look->arena, &tasks, buf);

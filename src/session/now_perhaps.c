@@ -137,6 +137,25 @@ void now_perhaps_text(struct arena *arena, const struct diagnosis *d, uint64_t f
 	buf_printf(buf, " (%u %%; `argus now %" PRIu32 "` tells more)\n", sure_of(d), d->victim.pid);
 }
 
+void now_perhaps_answered_text(struct arena *arena, const struct diagnosis *d, struct buf *buf)
+{
+	const struct actor *keeper = now_perhaps_keeper(d);
+
+	/* in a circle it is its own at last */
+	for (size_t i = d->path_count; !keeper && i-- > 1; )
+		keeper = d->path[i].actor.thread && d->path[i].actor.thread != d->victim.thread ? &d->path[i].actor : NULL;
+	if (!keeper)
+		return;
+	buf_printf(buf, "  It may be meant: perhaps because of %s", answer_who(arena, keeper));
+	if (d->doing_count && (d->culprit.kind != ACTOR_THREAD || d->culprit.thread == keeper->thread))
+		buf_printf(buf, ", %s", d->doings[0].words);
+	answer_place(arena, buf, keeper);
+	for (size_t i = d->path_count; i-- > 1; )
+		if (d->path[i].actor.thread != keeper->thread && d->path[i].actor.thread != d->victim.thread)
+			buf_printf(buf, ", for which %s waits", answer_who(arena, &d->path[i].actor));
+	buf_printf(buf, " (%u %%)\n", sure_of(d));
+}
+
 void now_lost_text(struct arena *arena, const struct session *session, const struct diagnosis *d, const struct standing *s, struct buf *buf)
 {
 	const struct scene *scene = session->scene;

@@ -81,8 +81,8 @@ while True:
     time.sleep(0.2)' & asker=$!
 started+=("$asker")
 wait_until 20 test -e asked
-argus now $asker >said.txt && fail "it is answered, but does not get on: $(cat said.txt)"
-tr '\n' ' ' <said.txt | grep -q 'asks over TCP socket .*, and is answered' || fail "$(cat said.txt)"
+argus now $asker >said.txt || fail "it is answered, and may do well: $(cat said.txt)"
+tr '\n' ' ' <said.txt | grep -q 'asks over TCP socket .*, and is answered.* may be meant: perhaps because of python3' || fail "$(cat said.txt)"
 
 # beside a recorder in the background, which sees no calls, the longer look is taken all the same
 argus start --dir "$WORK/ring" --size 16M 2>/dev/null
