@@ -147,6 +147,20 @@ static void learn_set_roles(const struct scene *scene, struct ends *ends)
 	}
 }
 
+static struct row begun(struct arena *arena, const struct ends *ends)
+{
+	uint32_t *items, count = 0;
+
+	for (uint32_t i = 0; i < ends->by_pid.count; i++)
+		count += ends_role(ends, ends_at(ends, ends->by_pid, i)->at.object) == END_CLIENT;
+	items = arena_array(arena, uint32_t, count);
+	count = 0;
+	for (uint32_t i = 0; i < ends->by_pid.count; i++)
+		if (ends_role(ends, ends_at(ends, ends->by_pid, i)->at.object) == END_CLIENT)
+			items[count++] = ends->by_pid.items[i];
+	return (struct row){ items, count };
+}
+
 static void learn_windows(struct ends *ends)
 {
 	for (size_t i = 0; i < ends->tables->descriptor_count; i++)
@@ -170,6 +184,7 @@ void ends_build(struct arena *arena, const struct scene *scene, struct ends *ret
 	map_init(&ret_ends->listeners);
 	map_init(&ret_ends->accepted);
 	learn_roles(scene, &ret_ends->roles, &ret_ends->listeners);
+	ret_ends->asking = begun(arena, ret_ends);
 	learn_set_roles(scene, ret_ends);
 	learn_windows(ret_ends);
 	ends_note_accepted(scene, ret_ends);
@@ -266,6 +281,11 @@ struct row ends_far(const struct ends *ends, const struct descriptor *d)
 struct row ends_of_process(const struct ends *ends, uint32_t pid)
 {
 	return part(ends, ends->by_pid, pid_key, pid);
+}
+
+struct row ends_begun_by(const struct ends *ends, uint32_t pid)
+{
+	return part(ends, ends->asking, pid_key, pid);
 }
 
 static const struct descriptor *listener_at(const struct ends *ends, const char *address, size_t length)

@@ -21,6 +21,7 @@ struct ends {
 	struct row by_object;      /* indices into tables->descriptors, sorted by object, then time */
 	struct row by_channel;     /* those that receive from a channel, sorted by it, by where they send to, then time */
 	struct row by_pid;         /* sorted by process, then time */
+	struct row asking;         /* of by_pid, what a process connected itself */
 	struct row unread;         /* sockets of datagrams of which some lie there unread, by time */
 };
 
@@ -39,6 +40,8 @@ bool ends_faces(const struct ends *ends, uint64_t object, uint32_t pid);
 /* They are the two ends of one connection. */
 bool ends_are_two(const struct ends *ends, uint64_t one, uint64_t other);
 struct row ends_of_process(const struct ends *ends, uint32_t pid);
+/* Of those the ends of connections that it began: a server may have thousands of others. */
+struct row ends_begun_by(const struct ends *ends, uint32_t pid);
 /* The listener at the address that the descriptor is connected to, or connecting;
  * NULL when none was seen. */
 const struct descriptor *ends_listener(const struct ends *ends, const struct descriptor *client);

@@ -293,7 +293,7 @@ bool owed_is_upstream(const struct ends *ends, const struct descriptor *d)
 
 bool owed_upstream(const struct scene *scene, const struct ends *ends, uint32_t pid, uint64_t since_ns, uint64_t from_ns)
 {
-	struct row row = ends_of_process(ends, pid);
+	struct row row = ends_begun_by(ends, pid);
 
 	for (uint32_t i = row.count; i-- > 0; ) {
 		const struct descriptor *d = ends_at(ends, row, i);

@@ -215,10 +215,10 @@ static void choose(const struct scene *scene, const struct ends *ends, uint32_t 
 	const struct tables *tables = scene->tables;
 	bool asked_listens = false, listens = false;
 
-	for (uint32_t i = 1; i < tables->thread_count; i++) {
+	SCENE_EACH_MATE(scene, process, i) {
 		struct choice c;
 
-		if (!scene_same_process(scene, i, process) || tables->threads[i].start_ns >= asked->to_ns || tables->threads[i].end_ns < asked->to_ns ||
+		if (tables->threads[i].start_ns >= asked->to_ns || tables->threads[i].end_ns < asked->to_ns ||
 		    is_of_another(scene, ends, i, asked, own))
 			continue;
 		c = choice_of(scene, ends, i, asked);

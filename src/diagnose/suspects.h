@@ -39,6 +39,12 @@ struct inquiry {
 	struct retries retries;    /* the last that were looked at, of this thread, with their partner */
 	uint32_t retrying, retry_partner;
 	bool lockstep;
+	struct at_work {           /* the last that was found, as it is asked for again and again */
+		const struct wait *wait;
+		uint32_t process, found;
+		uint64_t asked_ns, to_ns;
+		unsigned waiting_count;
+	} at_work;
 };
 
 void inquiry_done(struct inquiry *inquiry);

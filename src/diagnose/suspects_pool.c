@@ -85,7 +85,7 @@ static uint64_t asked_over(const struct question *q, const struct descriptor *se
 
 /* The thread of the process that turned to something as another asked, before that, and still has no answer: of several one that waits for something outside,
  * or the last; 0 none. */
-uint32_t suspects_at_work_before(const struct question *q, uint32_t process, uint64_t asked_ns)
+static uint32_t find_at_work(const struct question *q, uint32_t process, uint64_t asked_ns)
 {
 	const struct ends *ends = q->inquiry->ends;
 	struct row row = ends_of_process(ends, scene_pid(q->scene, process));
@@ -112,6 +112,17 @@ uint32_t suspects_at_work_before(const struct question *q, uint32_t process, uin
 		latest = then;
 	}
 	return found;
+}
+
+uint32_t suspects_at_work_before(const struct question *q, uint32_t process, uint64_t asked_ns)
+{
+	struct at_work *last = &q->inquiry->at_work;
+
+	if (last->wait != q->wait || last->waiting_count != q->waiting_count || last->process != process || last->asked_ns != asked_ns ||
+	    last->to_ns != q->to)
+		*last = (struct at_work){ .wait = q->wait, .waiting_count = q->waiting_count, .process = process, .asked_ns = asked_ns, .to_ns = q->to,
+					  .found = find_at_work(q, process, asked_ns) };
+	return last->found;
 }
 
 /* It waits for a word, without an owner, at a place where another of its process does. */
