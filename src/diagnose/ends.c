@@ -283,6 +283,11 @@ struct row ends_of_process(const struct ends *ends, uint32_t pid)
 	return part(ends, ends->by_pid, pid_key, pid);
 }
 
+bool ends_is_newest(const struct ends *ends, struct row row, uint32_t i)
+{
+	return ends_at(ends, row, i)->time + judgement_limit(ends->judgement, LIMIT_one_snapshot_ns) >= ends_at(ends, row, row.count - 1)->time;
+}
+
 struct row ends_begun_by(const struct ends *ends, uint32_t pid)
 {
 	return part(ends, ends->asking, pid_key, pid);

@@ -40,6 +40,8 @@ bool ends_faces(const struct ends *ends, uint64_t object, uint32_t pid);
 /* They are the two ends of one connection. */
 bool ends_are_two(const struct ends *ends, uint64_t one, uint64_t other);
 struct row ends_of_process(const struct ends *ends, uint32_t pid);
+/* Of a process's: its last snapshot found it, and no older one. */
+bool ends_is_newest(const struct ends *ends, struct row row, uint32_t i);
 /* Of those the ends of connections that it began: a server may have thousands of others. */
 struct row ends_begun_by(const struct ends *ends, uint32_t pid);
 /* The listener at the address that the descriptor is connected to, or connecting;

@@ -173,15 +173,13 @@ bool suspects_has_asked(const struct question *q, uint32_t thread)
 	const struct ends *ends = q->inquiry->ends;
 	struct row row = ends_of_process(ends, scene_pid(q->scene, thread));
 	const struct wait *w = rule_holds(q->scene, RULE_faces) ? stands_in(q, thread) : NULL;
-	uint64_t last = 0;
 
-	for (uint32_t i = w && w->end == WAIT_END_OPEN ? row.count : 0; i-- > 0; ) {
+	for (uint32_t i = w && w->end == WAIT_END_OPEN ? row.count : 0; i-- > 0 && ends_is_newest(ends, row, i); ) {
 		const struct descriptor *d = ends_at(ends, row, i);
 
-		if (d->at.object != last && d->at.kind == OBJECT_KIND_tcp && d->at.access & DESCRIPTOR_SPOKE_LAST &&
+		if (d->at.kind == OBJECT_KIND_tcp && d->at.access & DESCRIPTOR_SPOKE_LAST &&
 		    ends_role(ends, d->at.object) == END_CLIENT && d->at.spoke_ns && d->at.spoke_ns + limit_of(q->scene, LIMIT_wait_ns) <= q->to)
 			return true;
-		last = d->at.object;
 	}
 	return false;
 }

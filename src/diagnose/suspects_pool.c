@@ -90,17 +90,16 @@ static uint32_t find_at_work(const struct question *q, uint32_t process, uint64_
 	const struct ends *ends = q->inquiry->ends;
 	struct row row = ends_of_process(ends, scene_pid(q->scene, process));
 	/* when something was said over a connection is known to some tens of milliseconds */
-	uint64_t before = limit_of(q->scene, LIMIT_asked_before_ns), last = 0, latest = 0;
+	uint64_t before = limit_of(q->scene, LIMIT_asked_before_ns), latest = 0;
 	bool sure = false, known;
 	uint32_t found = 0;
 
-	for (uint32_t i = row.count; i-- > 0; ) {
+	for (uint32_t i = row.count; i-- > 0 && ends_is_newest(ends, row, i); ) {
 		const struct descriptor *d = ends_at(ends, row, i);
 		uint32_t other = 0, thread;
-		uint64_t then = d->at.object != last && ends_role(ends, d->at.object) == END_SERVER ? asked_over(q, d, &other) : 0;
+		uint64_t then = ends_role(ends, d->at.object) == END_SERVER ? asked_over(q, d, &other) : 0;
 		struct request_asked asked = { .thread = other, .since_ns = then > before ? then - before : 0, .from_ns = q->from, .to_ns = q->to };
 
-		last = d->at.object;
 		if (!then || then >= asked_ns)
 			continue;
 		thread = serving_thread(q->scene, ends, process, &asked);
