@@ -55,6 +55,9 @@ static bool was_refused(const struct named_call *c)
 
 static enum looked_what what_of(const struct named_call *c)
 {
+	/* only asked how that goes on */
+	if (c->family && c->family != AF_UNIX && c->result != -EINPROGRESS && !was_refused(c))
+		return LOOKED_NOTHING;
 	if (c->family && c->family != AF_UNIX)
 		return was_refused(c) && c->result ? LOOKED_ADDRESS : c->family == AF_INET && c->port ? LOOKED_ANSWERED : LOOKED_NOTHING;
 	if (!c->path[0] || is_of_library(c))
