@@ -225,11 +225,11 @@ static void choose(const struct scene *scene, const struct ends *ends, uint32_t 
 		c.elsewhere = c.work == WORK_MAYBE && served_another(scene, ends, i, asked, own);
 		c.late = c.work == WORK_MAYBE && began_late(scene, i, asked);
 		/* it went to rest for something else, while another listens to who asked */
-		if ((c.late || c.by_clock) && own && !asked_listens && rule_holds(scene, RULE_late_beside)) {
+		if (c.late && own && !asked_listens && rule_holds(scene, RULE_late_beside)) {
 			listens = owed_listens(scene, ends, scene_pid(scene, process), own, asked->from_ns);
 			asked_listens = true;
 		}
-		if ((c.late || c.by_clock) && listens)
+		if (c.late && listens)
 			continue;
 		if (c.work && is_better(&c, best))
 			*best = c;
