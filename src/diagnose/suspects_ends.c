@@ -635,7 +635,7 @@ void ask_neighbours(struct question *q)
 			if (!s.confidence)
 				continue;
 			s.hop_count = i ? follow_hops(trails, i, s.hops) : 0;
-			if (s.hop_count + 3 > WALK_MAX_HOPS)
+			if (s.hop_count + (i ? 1 : 3) > WALK_MAX_HOPS)
 				continue;
 			if (!i && mate_at(q, d->at.object))
 				s.hops[s.hop_count++] = (struct hop){ .from_ns = q->from, .thread = mate_at(q, d->at.object), .link = LINK_PROCESS,
