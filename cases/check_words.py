@@ -78,10 +78,11 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('frozen', r' Its control group(?: (?P<path>\S+))? (?:is|was) frozen(?:; who did that is not known)?\.'),
     ('frozen_files', rf' The file system that (?P<who>{ONE}) writes to (?:is|was) frozen(?:, by (?P<by>{ONE}))?: '
                      rf'it (?:waits until that is|waited until that was) thawed(?:; who did that is not known)?\.'),
-    ('background', r' It was stopped by (?P<signal>SIGTTIN|SIGTTOU): in the background it may not (?:read from|write to, or set,) its terminal'
+    ('background', rf' (?:It|{ONE}) was stopped by (?P<signal>SIGTTIN|SIGTTOU): in the background it may not (?:read from|write to, or set,) its terminal'
                    r'(?: (?P<path>\S+))?; it goes on when it is put into the foreground \(fg\)\.'),
-    ('suspended', r' It was stopped by SIGTSTP, as by Ctrl-Z at its terminal(?: (?P<path>\S+))?; it goes on when it is put into the foreground \(fg\)\.'),
-    ('suspended', r' It was stopped by SIGSTOP, from whom the kernel does not keep; SIGCONT lets it go on\.'),
+    ('suspended', rf' (?:It|{ONE}) was stopped by SIGTSTP, as by Ctrl-Z at its terminal(?: (?P<path>\S+))?; '
+                  r'it goes on when it is put into the foreground \(fg\)\.'),
+    ('suspended', rf' (?:It|{ONE}) was stopped by SIGSTOP, from whom the kernel does not keep; SIGCONT lets it go on\.'),
     ('stopped_output', r" The terminal's output (?:is stopped, as by Ctrl-S, until somebody lets it go on|was stopped, as by Ctrl-S, until "
                        r'somebody let it go on)\.'),
     ('only_threads', rf' Only another thread of its process can end that: (?P<threads>{ONE}.*?)\.(?= [A-Z]|$)'),

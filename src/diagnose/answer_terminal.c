@@ -101,19 +101,19 @@ void answer_terminal_text(const struct describer *d, const struct diagnosis *g, 
 {
 	bool sent = false;
 	uint32_t signal = g->culprit.kind == ACTOR_THREAD ? stopped_by(d->scene, g, &sent) : 0;
-	const char *path;
+	const char *path, *who = g->culprit.thread == g->victim.thread ? "It" : answer_who(d->arena, &g->culprit);
 
 	if (g->culprit.kind == ACTOR_THREAD)
 		tell_stopped_output(d, g, buf);
 	if (signal == SIGSTOP && !sent)
-		buf_text(buf, " It was stopped by SIGSTOP, from whom the kernel does not keep; SIGCONT lets it go on.");
+		buf_printf(buf, " %s was stopped by SIGSTOP, from whom the kernel does not keep; SIGCONT lets it go on.", who);
 	if (!signal || signal == SIGSTOP || (signal == SIGTSTP && sent))
 		return;
 	path = terminal_of(d, g->culprit.pid);
 	if (signal == SIGTSTP)
-		buf_printf(buf, " It was stopped by SIGTSTP, as by Ctrl-Z at its terminal%s", path[0] ? " " : "");
+		buf_printf(buf, " %s was stopped by SIGTSTP, as by Ctrl-Z at its terminal%s", who, path[0] ? " " : "");
 	else
-		buf_printf(buf, " It was stopped by %s: in the background it may not %s its terminal%s", signal == SIGTTIN ? "SIGTTIN" : "SIGTTOU",
+		buf_printf(buf, " %s was stopped by %s: in the background it may not %s its terminal%s", who, signal == SIGTTIN ? "SIGTTIN" : "SIGTTOU",
 			   signal == SIGTTIN ? "read from" : "write to, or set,", path[0] ? " " : "");
 	buf_escaped(buf, path, strlen(path), NULL);
 	buf_text(buf, "; it goes on when it is put into the foreground (fg).");

@@ -29,7 +29,7 @@ wait_until 20 asleep
 argus now $watcher >said.txt && fail "the watcher is not stuck: $(cat said.txt)"
 tr '\n' ' ' <said.txt >line.txt
 grep -q "waits for changes of $(pwd -P)/folder, which python3 (pid $writer) has open for writing" line.txt || fail "$(cat said.txt)"
-grep -q 'It was stopped by SIGSTOP' line.txt || fail "$(cat said.txt)"
+grep -q 'was stopped by SIGSTOP' line.txt || fail "$(cat said.txt)"
 
 # loops that sleep: by a call of their own, by a child, and that look whether a process lives
 python3 -c '
