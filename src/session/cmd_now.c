@@ -101,7 +101,7 @@ static const struct diagnosis *diagnose_standing(struct look *look, const struct
 		request.from_ns = t->start_ns;
 	if (s->last_ns > request.from_ns)
 		request.from_ns = s->last_ns;
-	request.since_ns = now_before_since(&look->before, t->tid, request.from_ns);
+	request.since_ns = now_before_since(&look->before, scene, s->thread, request.from_ns);
 	return diagnose(&look->arena, look->session.diagnoser, &request);
 }
 

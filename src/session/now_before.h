@@ -9,13 +9,14 @@
 struct now_before {
 	struct {
 		uint32_t tid;
-		uint64_t since_ns;
+		uint64_t since_ns, object, detail;   /* of the wait in which it stood */
+		uint8_t kind;
 	} items[NOW_BEFORE_MOST];
 	unsigned count;
 };
 
 void now_before_note(struct now_before *before, const struct scene *scene, const struct standing *standing);
-/* By the clock that all looks have; 0 not known, or not before `from_ns`. */
-uint64_t now_before_since(const struct now_before *before, uint32_t tid, uint64_t from_ns);
+/* By the clock that all looks have; 0 not known, not before `from_ns`, or it has gone on and waits for something else. */
+uint64_t now_before_since(const struct now_before *before, const struct scene *scene, uint32_t thread, uint64_t from_ns);
 
 #endif
