@@ -17,6 +17,11 @@ struct question {
 	struct suspects *suspects;
 	enum rule_id rule;         /* that is asked */
 	bool hears_child;          /* its own bell may be rung as a child ends */
+	struct facing {            /* see suspects_facing.c: known once it is asked for */
+		bool known, any;   /* ... and somebody has the other end */
+		uint64_t object;   /* the one thing that is waited on; 0 none */
+		uint32_t holder;   /* of the lock that is waited for; 0 not known */
+	} facing;
 	bool alone;                /* no other thread of its process could have acted */
 };
 
@@ -111,7 +116,7 @@ void ask_loop_device(struct question *q);
 void ask_supervisor(struct question *q);
 /* See suspects_facing.c: it is known who has the other end of what is waited on, and the way does not lead over any of those; nor does that by which
  * such a wait went well. */
-bool suspects_turned_from(const struct question *q, const struct trail *trail);
+bool suspects_turned_from(struct question *q, const struct trail *trail);
 /* Takes out who was set to work and rests again, where another is likelier to owe what has not come. */
 void drop_resting(struct question *q);
 /* The thread's process has asked another over a connection that it began, some time ago, and has got nothing since: it does not rest. */

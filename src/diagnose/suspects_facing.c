@@ -87,16 +87,27 @@ static uint32_t holder(const struct question *q)
 	return found && alive(q, found) && found != q->wait->thread ? found : 0;
 }
 
-bool suspects_turned_from(const struct question *q, const struct trail *trail)
+/* The same for all trails. */
+static const struct facing *facing_of(struct question *q)
+{
+	struct facing *f = &q->facing;
+
+	if (f->known)
+		return f;
+	*f = (struct facing){ .known = true, .object = waits_on(q), .holder = holder(q) };
+	f->any = f->object && each_facing(q, f->object, is_any, 0);
+	return f;
+}
+
+bool suspects_turned_from(struct question *q, const struct trail *trail)
 {
 	const struct trails *trails = &q->inquiry->trails;
-	uint64_t object = waits_on(q);
-	uint32_t owner = holder(q);
+	const struct facing *f = facing_of(q);
 
-	if (!owner && (!object || !each_facing(q, object, is_any, 0)))
+	if (!f->holder && !f->any)
 		return false;
 	for (const struct trail *t = trail; t->level; t = &trails->items[t->parent])
-		if (owner ? scene_same_process(q->scene, t->thread, owner) : each_facing(q, object, is_of, t->thread))
+		if (f->holder ? scene_same_process(q->scene, t->thread, f->holder) : each_facing(q, f->object, is_of, t->thread))
 			return false;
 	return true;
 }
