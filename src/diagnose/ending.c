@@ -9,6 +9,19 @@
 #include "diagnose/broken_off.h"
 #include "diagnose/judgement.h"
 
+void ending_note_signals(struct scene *scene)
+{
+	uint32_t *items = arena_array(&scene->arena, uint32_t, scene->signal_count), count = 0;
+
+	for (uint32_t i = 0; i < scene->signal_count; i++) {
+		const struct sent_signal *s = &scene->signals[i];
+
+		if (!s->stays && s->target && s->signal != SIGKILL && broken_off_ends_programs(s->signal))
+			items[count++] = i;
+	}
+	scene->ending_signals = (struct row){ items, count };
+}
+
 /* A thread of the process let that one go on in the stretch, as a signal's handler does. */
 static bool was_let_go_on(const struct scene *scene, uint32_t thread, uint64_t from, uint64_t to)
 {
@@ -38,13 +51,10 @@ static uint32_t made_by(const struct scene *scene, const struct sent_signal *s)
 
 uint32_t ending_thread(const struct scene *scene, uint32_t pid, const struct sent_signal **ret_signal)
 {
-	for (uint32_t i = 0; i < scene->signal_count && rule_holds(scene, RULE_made_to_end); i++) {
-		const struct sent_signal *s = &scene->signals[i];
-		uint32_t thread;
+	for (uint32_t i = 0; i < scene->ending_signals.count && rule_holds(scene, RULE_made_to_end); i++) {
+		const struct sent_signal *s = &scene->signals[scene->ending_signals.items[i]];
+		uint32_t thread = scene_pid(scene, s->target) == pid ? made_by(scene, s) : 0;
 
-		if (s->stays || s->signal == SIGKILL || !broken_off_ends_programs(s->signal) || !s->target || scene_pid(scene, s->target) != pid)
-			continue;
-		thread = made_by(scene, s);
 		if (thread) {
 			*ret_signal = s;
 			return thread;

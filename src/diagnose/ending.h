@@ -5,6 +5,8 @@
 #include "diagnose/hangs.h"
 #include "diagnose/scene.h"
 
+/* Once, when the scene's signals are there. */
+void ending_note_signals(struct scene *scene);
 /* 0: none. *ret_signal: by which it was told. */
 uint32_t ending_thread(const struct scene *scene, uint32_t pid, const struct sent_signal **ret_signal);
 /* That thread hung: who ended the process waits for it. */

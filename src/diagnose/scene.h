@@ -416,6 +416,7 @@ struct scene {
 	uint32_t fuse_count;
 	struct sent_signal *signals;
 	uint32_t signal_count;
+	struct row ending_signals;       /* those by which a program is told to end, and does not at once */
 	struct call_made *calls;
 	uint32_t call_count;
 	struct named_call *named_calls;

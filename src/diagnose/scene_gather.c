@@ -12,6 +12,7 @@
 
 #include "base/map.h"
 #include "base/populate.h"
+#include "diagnose/ending.h"
 #include "diagnose/scene_build.h"
 #include "trace/part.h"
 
@@ -644,6 +645,7 @@ void gatherer_give(struct gatherer *b, struct scene *scene)
 	KEEP(b, locks, locks, lock_count);
 	KEEP(b, fuse, fuse, fuse_count);
 	KEEP(b, signals, signals, signal_count);
+	ending_note_signals(scene);
 	KEEP(b, calls, calls, call_count);
 	KEEP(b, named_calls, named_calls, named_call_count);
 	KEEP(b, quotas, quotas, quota_count);
