@@ -18,7 +18,7 @@ ask() {
 	exec 9>fifo
 	trap 'kill $pid 2>/dev/null; wait $pid 2>/dev/null || true' EXIT
 	wait_until 20 grep -q pipe_read /proc/$pid/wchan
-	sleep 1.2 # at least: it is told of a wait of a second or more
+	sleep 3 # at least: it is told of a wait of a second or more, by two processors' clocks, of which one may be late
 	rm -f now.trace
 	argus now --for 6s -o now.trace $pid >now.txt 9>&- & asking=$!
 	wait_until 20 is_seen
