@@ -1,5 +1,5 @@
 /* Who is there, at the other end of the one thing that a thread waits on, is stronger than what went before: of those that a rule finds by the past, by what
- * the thread set off or by how such a wait went well, one that the way to does not lead over there has nothing to do with it (see suspects.h). */
+ * the thread set off or by how such a wait went well, one to whom the way does not lead over there has nothing to do with it (see suspects.h). */
 #include "diagnose/own_ends.h"
 #include "diagnose/question.h"
 
@@ -31,35 +31,24 @@ static bool may_end(const struct question *q, const struct descriptor *d, uint64
 	return !scene_is_pipe(object) || d->at.access & (q->wait->kind == WAIT_KIND_write ? 1 : 2);
 }
 
-/* Calls that for each of them, until it says true. */
-static bool each_facing(const struct question *q, uint64_t object, bool (*is)(const struct question *q, uint32_t pid, uint32_t thread), uint32_t thread)
+/* The thread's process has such a one; 0: anybody has. */
+static bool is_facing(const struct question *q, uint64_t object, uint32_t thread)
 {
 	const struct ends *ends = q->inquiry->ends;
 	struct row row = ends_of_object(ends, object);
-	uint32_t pid = scene_pid(q->scene, q->wait->thread);
+	uint32_t pid = scene_pid(q->scene, q->wait->thread), asked = thread ? scene_pid(q->scene, thread) : 0;
 
 	for (uint32_t i = 0; i < row.count; i++) {
 		const struct descriptor *d = ends_at(ends, row, i);
 		struct row far = scene_is_pipe(object) || d->pid != pid ? (struct row){ 0 } : ends_far(ends, d);
 
-		if (scene_is_pipe(object) && may_end(q, d, object) && is(q, d->pid, thread))
+		if (scene_is_pipe(object) && (!asked || d->pid == asked) && may_end(q, d, object))
 			return true;
 		for (uint32_t k = 0; k < far.count; k++)
-			if (may_end(q, ends_at(ends, far, k), object) && is(q, ends_at(ends, far, k)->pid, thread))
+			if ((!asked || ends_at(ends, far, k)->pid == asked) && may_end(q, ends_at(ends, far, k), object))
 				return true;
 	}
 	return false;
-}
-
-static bool is_any(const struct question *q, uint32_t pid, uint32_t thread)
-{
-	(void)q, (void)pid, (void)thread;
-	return true;
-}
-
-static bool is_of(const struct question *q, uint32_t pid, uint32_t thread)
-{
-	return scene_pid(q->scene, thread) == pid;
 }
 
 /* Who holds the lock that the wait is for, where the kernel tells: what memory says may be old; 0 not known. */
@@ -95,7 +84,7 @@ static const struct facing *facing_of(struct question *q)
 	if (f->known)
 		return f;
 	*f = (struct facing){ .known = true, .object = waits_on(q), .holder = holder(q) };
-	f->any = f->object && each_facing(q, f->object, is_any, 0);
+	f->any = f->object && is_facing(q, f->object, 0);
 	return f;
 }
 
@@ -107,7 +96,7 @@ bool suspects_turned_from(struct question *q, const struct trail *trail)
 	if (!f->holder && !f->any)
 		return false;
 	for (const struct trail *t = trail; t->level; t = &trails->items[t->parent])
-		if (f->holder ? scene_same_process(q->scene, t->thread, f->holder) : each_facing(q, f->object, is_of, t->thread))
+		if (f->holder ? scene_same_process(q->scene, t->thread, f->holder) : is_facing(q, f->object, t->thread))
 			return false;
 	return true;
 }
@@ -147,11 +136,10 @@ bool suspects_of_another(const struct question *q, const struct baseline *found)
 
 	if (object && serves_no_more(q, &found->steps[found->culprit]))
 		return true;
-
-	if (!object || !each_facing(q, object, is_any, 0))
+	if (!object || !is_facing(q, object, 0))
 		return false;
 	for (unsigned i = 0; i <= found->culprit && i < found->step_count; i++)
-		if (found->steps[i].now_thread && each_facing(q, object, is_of, found->steps[i].now_thread))
+		if (found->steps[i].now_thread && is_facing(q, object, found->steps[i].now_thread))
 			return false;
 	return true;
 }

@@ -21,13 +21,13 @@ static const struct wait *word_behind_loop(const struct question *q, uint32_t th
 	return its && its->end == WAIT_END_OPEN && wait_is_loop_rest(its) && w->kind == WAIT_KIND_futex && w->object && !w->hint ? w : NULL;
 }
 
-/* Another of its process waits for the same word at the same place. */
-static bool has_fellow(const struct question *q, const struct wait *w)
+/* Another of its process waits for a word at the same place; `same`: for the same word. */
+static bool has_fellow(const struct question *q, const struct wait *w, bool same)
 {
 	SCENE_EACH_MATE(q->scene, w->thread, i) {
 		const struct wait *its = i != w->thread && alive(q, i) ? stands_in(q, i) : NULL;
 
-		if (its && its->kind == WAIT_KIND_futex && its->object == w->object && its->site == w->site)
+		if (its && its->kind == WAIT_KIND_futex && its->site == w->site && (!same || its->object == w->object))
 			return true;
 	}
 	return false;
@@ -46,14 +46,14 @@ bool suspects_word_of_loop(const struct question *q, uint32_t thread, uint32_t l
 {
 	const struct wait *w = word_behind_loop(q, thread, loop);
 
-	return w && (loop == q->wait->thread || has_fellow(q, w) || only_waits_there(q->scene, w));
+	return w && (loop == q->wait->thread || has_fellow(q, w, true) || only_waits_there(q->scene, w));
 }
 
 bool suspects_stands_in_pool(const struct question *q, uint32_t thread)
 {
 	const struct wait *w = word_behind_loop(q, thread, q->wait->thread);
 
-	return w && has_fellow(q, w);
+	return w && has_fellow(q, w, true);
 }
 
 bool suspects_asks_us(const struct question *q, uint64_t object)
@@ -129,15 +129,7 @@ static bool stands_with_fellow(const struct question *q, uint32_t thread)
 {
 	const struct wait *w = stands_in(q, thread);
 
-	if (!w || w->kind != WAIT_KIND_futex || wait_has_owner(w))
-		return false;
-	SCENE_EACH_MATE(q->scene, thread, i) {
-		const struct wait *its = i != thread && alive(q, i) ? stands_in(q, i) : NULL;
-
-		if (its && its->kind == WAIT_KIND_futex && its->site == w->site)
-			return true;
-	}
-	return false;
+	return w && w->kind == WAIT_KIND_futex && !wait_has_owner(w) && has_fellow(q, w, false);
 }
 
 /* Of those that have the other end, who only may be at work for it as it waits inside its process, or rests. */

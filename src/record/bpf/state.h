@@ -6,7 +6,7 @@
 #include "trace/event.h"
 
 #define STATE_TEXT_BYTES 256
-#define STATE_SET_ITEMS 1000     /* of one epoll set or inotify group */
+#define STATE_SET_ITEMS 1000     /* of one epoll set or inotify group, at most: see STATE_SHOWN_BYTES */
 
 enum state_record_type { STATE_RECORD_DESCRIPTOR, STATE_RECORD_POLL_ITEM, STATE_RECORD_WATCH, STATE_RECORD_FUSE_ASKED, STATE_RECORD_BLOCKED,
 			 STATE_RECORD_CALL_HELD };
