@@ -12,6 +12,17 @@ bool broken_off_ends_programs(uint32_t signal)
 	return signal == SIGHUP || signal == SIGINT || signal == SIGQUIT || signal == SIGKILL || signal == SIGTERM;
 }
 
+bool broken_off_killed_by(const struct scene *scene, const struct sent_signal *sent)
+{
+	const struct thread *threads = scene->tables->threads;
+	uint32_t first = tables_process(scene->tables, scene_pid(scene, sent->target), threads[sent->target].start_ns);
+	const struct thread *process = &threads[first ? first : sent->target];
+	int code = (int)process->exit_code;
+
+	return process->end_ns >= sent->time && process->end_ns <= sent->time + limit_of(scene, LIMIT_death_ns) &&
+	       (broken_off_ends_programs(sent->signal) || (WIFSIGNALED(code) && (uint32_t)WTERMSIG(code) == sent->signal));
+}
+
 bool broken_off_by_death(const struct scene *scene, const struct wait *w)
 {
 	const struct thread *t = &scene->tables->threads[w->thread];

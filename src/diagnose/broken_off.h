@@ -6,6 +6,8 @@
 
 /* A signal by which programs are told to end. */
 bool broken_off_ends_programs(uint32_t signal);
+/* The process that was sent it ended by it: one that a child signalled, and that ended just behind, did not. */
+bool broken_off_killed_by(const struct scene *scene, const struct sent_signal *sent);
 /* Who is killed in a wait was not given what it waited for. */
 bool broken_off_by_death(const struct scene *scene, const struct wait *wait);
 /* A thread of its own process let it go on, when that had been told to end, or just before it was killed. */

@@ -301,12 +301,8 @@ bool hangs_sharer_killed(const struct finder *f, const struct episode *e)
 /* A signal ended that process, which had ended a wait before; false where it lives. */
 static bool was_killed(const struct scene *scene, uint32_t thread)
 {
-	uint32_t first = tables_process(scene->tables, scene_pid(scene, thread), scene->tables->threads[thread].start_ns);
-	uint64_t end = scene->tables->threads[first ? first : thread].end_ns;
-
-	for (uint32_t i = 0; i < scene->signal_count && scene->signals[i].time <= end; i++)
-		if (broken_off_ends_programs(scene->signals[i].signal) && scene_same_process(scene, scene->signals[i].target, thread) &&
-		    end <= scene->signals[i].time + limit_of(scene, LIMIT_death_ns))
+	for (uint32_t i = 0; i < scene->signal_count; i++)
+		if (scene_same_process(scene, scene->signals[i].target, thread) && broken_off_killed_by(scene, &scene->signals[i]))
 			return true;
 	return false;
 }

@@ -3,6 +3,7 @@
 #include "diagnose/killed_before.h"
 
 #include "base/search.h"
+#include "diagnose/broken_off.h"
 #include "diagnose/judgement.h"
 #include "diagnose/loops.h"
 
@@ -109,13 +110,6 @@ static bool had_made(const struct looking *l, uint32_t thread)
 	return made;
 }
 
-static bool siblings(const struct scene *scene, uint32_t a, uint32_t b)
-{
-	const struct thread *x = &scene->tables->threads[a], *y = &scene->tables->threads[b];
-
-	return x->parent_pid == y->parent_pid || x->parent_pid == y->pid || y->parent_pid == x->pid;
-}
-
 bool killed_before_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct killed_before *ret)
 {
 	struct looking l = { .scene = scene, .thread = thread, .pid = scene_pid(scene, thread), .from_ns = from_ns, .to_ns = to_ns };
@@ -125,10 +119,9 @@ bool killed_before_find(const struct scene *scene, uint32_t thread, uint64_t fro
 	*ret = (struct killed_before){ 0 };
 	for (uint32_t i = 0; i < scene->signal_count && scene->signals[i].time < from_ns && rule_holds(scene, RULE_killed_before); i++) {
 		const struct sent_signal *s = &scene->signals[i];
-		uint64_t end = scene->tables->threads[s->target].end_ns;
 
-		if (s->time + before < from_ns || end < s->time || end > s->time + limit_of(scene, LIMIT_death_ns) || scene_pid(scene, s->target) == l.pid ||
-		    scene_same_process(scene, s->sender, s->target) || !siblings(scene, thread, s->target))
+		if (s->time + before < from_ns || !broken_off_killed_by(scene, s) || scene_pid(scene, s->target) == l.pid ||
+		    scene_same_process(scene, s->sender, s->target) || !scene_is_kin(scene, thread, s->target))
 			continue;
 		if (!looked) {
 			looked = true;

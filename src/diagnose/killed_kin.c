@@ -3,6 +3,7 @@
 
 #include <sys/syscall.h>
 
+#include "diagnose/broken_off.h"
 #include "diagnose/judgement.h"
 
 #define KIN_MOST 16u
@@ -20,13 +21,6 @@ struct killed {
 	uint32_t count;
 };
 
-static bool siblings(const struct scene *scene, uint32_t a, uint32_t b)
-{
-	const struct thread *x = &scene->tables->threads[a], *y = &scene->tables->threads[b];
-
-	return x->parent_pid == y->parent_pid || x->parent_pid == y->pid || y->parent_pid == x->pid;
-}
-
 static struct kin *kin_of(const struct scene *scene, struct killed *killed, uint32_t thread)
 {
 	for (uint32_t i = 0; i < killed->count; i++)
@@ -41,10 +35,9 @@ static bool gather(const struct scene *scene, const struct wait *w, uint64_t to_
 	killed->count = 0;
 	for (uint32_t i = 0; i < scene->signal_count && scene->signals[i].time < to_ns; i++) {
 		const struct sent_signal *s = &scene->signals[i];
-		uint64_t end = scene->tables->threads[s->target].end_ns;
 
-		if (end < s->time || end > s->time + limit_of(scene, LIMIT_death_ns) || scene_same_process(scene, s->target, w->thread) ||
-		    !siblings(scene, w->thread, s->target) || kin_of(scene, killed, s->target))
+		if (!broken_off_killed_by(scene, s) || scene_same_process(scene, s->target, w->thread) || !scene_is_kin(scene, w->thread, s->target) ||
+		    kin_of(scene, killed, s->target))
 			continue;
 		if (killed->count == KIN_MOST)
 			return false;

@@ -615,6 +615,13 @@ bool scene_has_started(const struct scene *scene, uint32_t thread, uint32_t chil
 	return c->creator ? scene_same_process(scene, c->creator, thread) : c->parent_pid == scene_pid(scene, thread);
 }
 
+bool scene_is_kin(const struct scene *scene, uint32_t a, uint32_t b)
+{
+	const struct thread *x = &scene->tables->threads[a], *y = &scene->tables->threads[b];
+
+	return (x->parent_pid > 1 && x->parent_pid == y->parent_pid) || x->parent_pid == y->pid || y->parent_pid == x->pid;
+}
+
 bool scene_descends_from(const struct scene *scene, uint32_t thread, uint32_t pid)
 {
 	for (unsigned i = 0; thread && i < 64; i++) {

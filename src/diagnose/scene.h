@@ -612,6 +612,8 @@ bool scene_is_sleeper(const struct scene *scene, const struct wait *sleep, bool 
 bool scene_has_started(const struct scene *scene, uint32_t thread, uint32_t child);
 /* True for a thread of the process, and for those that it or its own made. */
 bool scene_descends_from(const struct scene *scene, uint32_t thread, uint32_t pid);
+/* Processes that one started, or of which one started the other. What init started belongs together by nothing. */
+bool scene_is_kin(const struct scene *scene, uint32_t a, uint32_t b);
 /* The only child that the thread's process had for all of the time (its first thread); 0 none, or several. */
 uint32_t scene_only_child(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
 static inline bool scene_is_pipe(uint64_t object)

@@ -58,14 +58,6 @@ void ask_inherited_lock(struct question *q)
 		suspect_gone(q, q->wait->hint, LINK_INHERITED, weight_of(q), q->wait->begin_event);
 }
 
-static bool siblings(const struct scene *scene, uint32_t a, uint32_t b)
-{
-	const struct thread *x = &scene->tables->threads[a], *y = &scene->tables->threads[b];
-
-	/* what init started belongs together by nothing */
-	return (x->parent_pid > 1 && x->parent_pid == y->parent_pid) || x->parent_pid == y->pid || y->parent_pid == x->pid;
-}
-
 /* It came, and ended, since the one that waits had last gone by there. */
 void ask_ended_taker(struct question *q)
 {
@@ -103,7 +95,7 @@ static bool went_from_its_work(const struct question *q, uint32_t thread)
 	return t->tid == t->pid && t->end_ns != UINT64_MAX && t->end_ns + before >= q->episode->start_ns &&
 	       t->end_ns + limit_of(scene, LIMIT_gone_before_ns) <= q->to && t->end_ns >= born + limit_of(scene, LIMIT_gone_lived_ns) &&
 	       t->parent_pid != scene_pid(scene, q->wait->thread) && !scene_same_process(scene, thread, q->wait->thread) &&
-	       siblings(scene, thread, q->wait->thread);
+	       scene_is_kin(scene, thread, q->wait->thread);
 }
 
 /* Its own limit ended the wait, or nothing did: who went from its work just then took with it what it was to do. */
@@ -142,7 +134,7 @@ static bool waits_for_same(const struct question *q, uint32_t thread)
 		return false;
 	if (w->object && w->object == q->wait->object)
 		return true;
-	return wait_is_shared(w) && wait_is_shared(q->wait) && w->detail && w->detail == q->wait->detail && siblings(scene, thread, q->wait->thread);
+	return wait_is_shared(w) && wait_is_shared(q->wait) && w->detail && w->detail == q->wait->detail && scene_is_kin(scene, thread, q->wait->thread);
 }
 
 /* Of all that have the killed one's parent, and its program, the others wait for the word: none of them has it. */

@@ -3,6 +3,9 @@
 # ($WORK), with argus in PATH; it fails by `fail`, or by any command that fails.
 set -euo pipefail
 
+# The recorder in the background, if there is one, is the test's own.
+export ARGUS_RUNTIME_DIR=${WORK:-$PWD}/run
+
 fail() { echo "FAILED: $*" >&2; exit 1; }
 skip() { echo "$*"; exit 77; }
 
