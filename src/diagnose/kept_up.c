@@ -74,6 +74,12 @@ static void look_on(const struct scene *scene, struct habit *h)
 	}
 }
 
+/* A part of a trace is looked at, and not even of the thread all is told that it did before. */
+static bool is_told_in_part(const struct scene *scene, uint32_t thread)
+{
+	return scene->threads[thread].since_ns > scene->reach_ns;
+}
+
 bool kept_up_before(const struct finder *f, const struct episode *e)
 {
 	const struct scene *scene = f->scene;
@@ -84,8 +90,8 @@ bool kept_up_before(const struct finder *f, const struct episode *e)
 	if (!rule_holds(scene, RULE_kept_up) || !scene_is_pipe(w->object) || w->end != WAIT_END_THREAD)
 		return false;
 	look_back(scene, &h);
-	/* a part of a long trace that begins in the wait may not tell what was before */
-	if (!h.late && w->start_ns < scene->start_ns && (h.took < least || h.paced < least))
+	/* a part of a long trace may not tell what was before */
+	if (!h.late && (is_told_in_part(scene, w->thread) || is_told_in_part(scene, w->waker)) && (h.took < least || h.paced < least))
 		look_on(scene, &h);
 	return !h.late && h.took >= least && h.paced >= least && h.paced > h.others;
 }

@@ -13,7 +13,7 @@ struct kin {
 
 struct kin_list vec(struct kin);
 
-static bool sleeps_or_asks(const struct event *e, uint64_t now_ns, uint64_t look_ns)
+static bool sleeps_or_waits(const struct event *e, uint64_t now_ns, uint64_t look_ns)
 {
 	const struct event_switch *out = event_as(e, switch);
 
@@ -21,7 +21,9 @@ static bool sleeps_or_asks(const struct event *e, uint64_t now_ns, uint64_t look
 		return false;
 	switch (out->wait) {
 	case WAIT_KIND_sleep: case WAIT_KIND_child: return e->time + 2 * look_ns >= now_ns;
-	case WAIT_KIND_futex: case WAIT_KIND_read: case WAIT_KIND_poll: case WAIT_KIND_semaphore: case WAIT_KIND_queue: return e->time + LONG_NS <= now_ns;
+	case WAIT_KIND_futex: case WAIT_KIND_read: case WAIT_KIND_write: case WAIT_KIND_splice: case WAIT_KIND_poll: case WAIT_KIND_semaphore: case WAIT_KIND_queue:
+	case WAIT_KIND_file_lock: case WAIT_KIND_connect: case WAIT_KIND_fuse:
+		return e->time + LONG_NS <= now_ns;
 	default: return false;
 	}
 }
@@ -67,7 +69,7 @@ static void find_processes(const struct standing_events *standing, uint64_t now_
 			map_put(&last, e->tid ? e->tid : event_as(e, switch)->next, i);
 	}
 	for (size_t at = 0; (slot = map_next(&last, &at)); )
-		if (standing->events[slot->value].tid == slot->key && sleeps_or_asks(&standing->events[slot->value], now_ns, look_ns)) {
+		if (standing->events[slot->value].tid == slot->key && sleeps_or_waits(&standing->events[slot->value], now_ns, look_ns)) {
 			map_put(processes, pid_of(pids, (uint32_t)slot->key), KIN_own);
 			map_put(threads, slot->key, 1);
 		}

@@ -18,11 +18,12 @@
 #define EVENT_NS 1000000ull
 #define LOOK_NS 50000000ull
 #define LOOP_FROM 1000u        /* event with which the loop begins; block 10 */
+#define FULL_FROM 2000u        /* with which a third thread begins to wait until somebody takes what it writes; block 20 */
 
 static char folder[] = "/tmp/argus-test-XXXXXX";
 static char path[64];
 
-/* Two threads take turns; the one listens, and from some time on sleeps. */
+/* Two threads take turns; the one listens, and from some time on sleeps. In the end a third one cannot write. */
 static void write_trace(void)
 {
 	struct writer_options options = { .cpus = 1 };
@@ -37,6 +38,10 @@ static void write_trace(void)
 					  .wait = first && i >= LOOP_FROM ? WAIT_KIND_sleep : WAIT_KIND_read };
 		struct event e = { .time = 1000 + i * EVENT_NS, .tid = first ? 10 : 20, .type = EVENT_switch, .data = &s, .tail = "" };
 
+		if (i == FULL_FROM) {
+			e.tid = 30;
+			s.wait = WAIT_KIND_write;
+		}
 		if (writer_add_event(writer, &e, &err))
 			fail_msg("%s", err.text);
 	}
@@ -84,6 +89,13 @@ static void test_who_looks_seldom_does_not_loop(void **state)
 	assert_int_equal(asked(20, 100000), 0);
 }
 
+static void test_who_cannot_write_has_written(void **state)
+{
+	(void)state;
+	assert_int_equal(asked(22, LOOK_NS), 1); /* it has not waited for long */
+	assert_int_equal(asked(28, LOOK_NS), 2);
+}
+
 static void test_nobody_stands_at_the_beginning(void **state)
 {
 	(void)state;
@@ -112,7 +124,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_who_sleeps_may_loop), cmocka_unit_test(test_who_listens_does_not_loop),
-		cmocka_unit_test(test_who_looks_seldom_does_not_loop), cmocka_unit_test(test_nobody_stands_at_the_beginning),
+		cmocka_unit_test(test_who_looks_seldom_does_not_loop), cmocka_unit_test(test_who_cannot_write_has_written), cmocka_unit_test(test_nobody_stands_at_the_beginning),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
