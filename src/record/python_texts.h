@@ -20,7 +20,7 @@
 
 #define PYTHON_FILES_MOST 65536u
 #define PYTHON_FUNCTIONS_MOST (1u << 20)
-#define PYTHON_CODES_BYTES (8u << 20) /* of code objects and their tables of lines */
+#define PYTHON_CODES_BYTES (4u << 20) /* of code objects and their tables of lines */
 #define PYTHON_CODE_BYTES 96u         /* of one without its table: itself, and its place in a map that is half full */
 #define PYTHON_LINE_BITS 24
 
