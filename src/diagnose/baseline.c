@@ -2,6 +2,7 @@
 #include "diagnose/baseline.h"
 
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "diagnose/judgement.h"
 #include "diagnose/loops.h"
@@ -541,6 +542,27 @@ static void find_culprit(struct diff *d)
 	found->confidence = (uint8_t)confidence;
 }
 
+/* The process of who ended the thread's wait just before by the end of a connection, which comes once, and was asked for nothing since; 0 none did. */
+static uint32_t said_last(const struct scene *scene, const struct episode *episode)
+{
+	const struct episode *before = episode > scene->episodes + scene->threads[episode->thread].episode ? episode - 1 : NULL;
+	const struct wait *w = before ? &scene->waits[before->last] : NULL;
+	const struct event *e;
+	struct arena arena;
+	bool closed;
+
+	if (!w || w->end != WAIT_END_THREAD || w->cause != WAKE_CAUSE_own_send || !rule_holds(scene, RULE_said_last))
+		return 0;
+	for (uint32_t i = scene_wakes_from(scene, w->thread, w->end_ns); i < scene_wakes_end(scene, w->thread) && scene->wakes[i].time < episode->end_ns; i++)
+		if (scene_same_process(scene, scene->wakes[i].target, w->waker))
+			return 0;
+	arena_init(&arena);
+	e = trace_event(scene->trace, &arena, w->end_event);
+	closed = e && e->type == EVENT_wake && (event_as(e, wake)->syscall == SYS_shutdown || event_as(e, wake)->syscall == SYS_close);
+	arena_done(&arena);
+	return closed ? scene_pid(scene, w->waker) : 0;
+}
+
 bool baseline_diff_with(struct side *now, const struct episode *episode, uint64_t from_ns, uint64_t to_ns, struct side *base,
 			const struct similar *similar, struct baseline *ret_baseline)
 {
@@ -548,6 +570,7 @@ bool baseline_diff_with(struct side *now, const struct episode *episode, uint64_
 			       .episode = &base->scene->episodes[similar->episode] };
 	struct diff diff = { .now = now, .episode = episode, .request_ns = request_start(now->scene, episode),
 			     .from_ns = from_ns, .to_ns = to_ns, .found = ret_baseline };
+	uint32_t pid;
 	unsigned kind;
 
 	*ret_baseline = (struct baseline){ .base = base, .other_trace = now != base, .similar = *similar };
@@ -562,7 +585,8 @@ bool baseline_diff_with(struct side *now, const struct episode *episode, uint64_
 		return false;
 	compare_steps(&diff);
 	find_culprit(&diff);
-	return true;
+	pid = said_last(now->scene, episode);
+	return !pid || scene_pid(now->scene, ret_baseline->steps[0].now_thread) != pid;
 }
 
 bool baseline_diff(struct side *now, const struct episode *episode, uint64_t from_ns, uint64_t to_ns, struct side *base,

@@ -242,6 +242,16 @@ static bool was_idle(const struct scene *scene, uint32_t thread, uint64_t from, 
 	       w->kind != WAIT_KIND_vfork && w->end != WAIT_END_OPEN && !scene_ended_by_signal(scene, w);
 }
 
+/* A timer of its own sent the signal that ended the wait, and it does not end with a failure: it had waited for as long as it meant to. */
+static bool ended_by_alarm(const struct scene *scene, const struct wait *w)
+{
+	const struct thread *t = &scene->tables->threads[w->thread];
+
+	if (!rule_holds(scene, RULE_own_alarm) || w->end != WAIT_END_SOURCE || w->cause != WAKE_CAUSE_timer || scene_signal_at_end(scene, w) != SIGALRM)
+		return false;
+	return t->end_ns > w->end_ns + limit_of(scene, LIMIT_fails_ns) || !t->exit_code;
+}
+
 /* A sleep, or a wait for a signal, that a time of its own ended: a program takes its time by it, where nobody asks. */
 static bool is_timed(const struct finder *f, const struct episode *e)
 {
@@ -249,6 +259,8 @@ static bool is_timed(const struct finder *f, const struct episode *e)
 
 	if (!hangs_is_left_alone(f) || !rule_holds(f->scene, RULE_takes_its_time))
 		return false;
+	if (ended_by_alarm(f->scene, w))
+		return true;
 	return (w->kind == WAIT_KIND_sleep && w->end == WAIT_END_TIMEOUT && !loop_is(f->scene, e)) ||
 	       (w->end == WAIT_END_TIMEOUT && rule_holds(f->scene, RULE_word_sleep) && word_sleep_is(f->diagnoser->names, f->scene->tables, w)) ||
 	       (w->kind == WAIT_KIND_signal && w->end == WAIT_END_SOURCE && w->cause == WAKE_CAUSE_timer);
