@@ -19,6 +19,7 @@
 #include "diagnose/kernel_place.h"
 #include "diagnose/killed_before.h"
 #include "diagnose/loops.h"
+#include "diagnose/own_ends.h"
 #include "diagnose/tries.h"
 #include "diagnose/word_lock.h"
 
@@ -246,20 +247,23 @@ static bool is_not_answered(const struct finder *f, const struct episode *e)
 }
 
 /* As its connection was looked at in the wait nobody had the other end, and somebody listens where it leads. It listens to that, or to what its
- * own threads wake it by, and one connection more. */
+ * own threads wake it by, and one connection more; so does an event loop. */
 static bool is_not_accepted(const struct finder *f, const struct episode *e)
 {
 	const struct wait *w = last_of(f, e);
 	bool beside = w->kind == WAIT_KIND_poll && w->argument == 2 && hangs_polls_own_pair(f, w);
-	struct row row = ends_of_process(f->ends, scene_pid(f->scene, w->thread));
+	bool loops = w->kind == WAIT_KIND_epoll && f->leads && rule_holds(f->scene, RULE_loop_not_accepted);
+	uint32_t pid = scene_pid(f->scene, w->thread);
+	struct row row = loops ? ends_begun_by(f->ends, pid) : ends_of_process(f->ends, pid);
 
-	if (w->kind != WAIT_KIND_connect && w->kind != WAIT_KIND_read && w->kind != WAIT_KIND_poll)
+	if (w->kind != WAIT_KIND_connect && w->kind != WAIT_KIND_read && w->kind != WAIT_KIND_poll && !loops)
 		return false;
 	for (uint32_t i = 0; i < row.count; i++) {
 		const struct descriptor *d = ends_at(f->ends, row, i);
 
-		if ((beside || d->at.object == hangs_listened_to(w)) && d->time > e->start_ns && d->time < e->end_ns && ends_listener(f->ends, d) &&
-		    (ends_not_accepted(f->ends, d) || ends_kept_out(f->ends, d) || ends_lost(f->ends, d)))
+		if ((beside || loops || d->at.object == hangs_listened_to(w)) && d->time > e->start_ns && d->time < e->end_ns && ends_listener(f->ends, d) &&
+		    (ends_not_accepted(f->ends, d) || ends_kept_out(f->ends, d) || ends_lost(f->ends, d)) &&
+		    (!loops || own_ends_only_client(f->scene, f->ends, w) == d->at.object))
 			return true;
 	}
 	return false;
