@@ -74,6 +74,7 @@ bool way_wait_is_kept(const struct meaning *m, const struct wait *w)
 		return true;
 	case WAIT_KIND_futex:
 		return (wait_has_owner(w) && w->hint_kind != HINT_KIND_thread_exit) || word_lock_is(m->f.diagnoser->names, m->scene->tables, w) ||
+		       (rule_holds(m->scene, RULE_lock_of_a_type) && word_lock_of_type(m->f.diagnoser->names, m->scene->tables, w)) ||
 		       one_time_awaits(m->f.diagnoser->names, m->scene->tables, w);
 	default:
 		return wait_is_in_kernel(w) || (w->kind == WAIT_KIND_read && object_kind(w->object) == OBJECT_KIND_fifo);

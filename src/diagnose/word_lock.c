@@ -125,6 +125,39 @@ bool word_lock_named(struct names *names, const struct tables *tables, const str
 	return first == SAID_LOCK;
 }
 
+static bool is_word(const char *at, size_t length, const char *word)
+{
+	return length == strlen(word) && !strncasecmp(at, word, length);
+}
+
+/* A function of a type, by which a lock is acquired. */
+static bool acquires_lock(const char *function)
+{
+	size_t length, word;
+	const char *part = last_part(function, &length);
+	bool lock = false, acquires = false;
+
+	if (part == function || part[-1] != ':')
+		return false;
+	for (size_t at = 0; at < length; at += word + 1) {
+		word = strcspn(part + at, "_");
+		word = word < length - at ? word : length - at;
+		acquires |= is_word(part + at, word, "acquire") || is_word(part + at, word, "upgrade");
+		lock |= is_word(part + at, word, "lock");
+	}
+	return lock && acquires;
+}
+
+bool word_lock_of_type(struct names *names, const struct tables *tables, const struct wait *w)
+{
+	if (!names || w->kind != WAIT_KIND_futex || w->hint || wait_is_shared(w) || !may_be_lock(names, tables, w->ustack))
+		return false;
+	for (uint32_t node = w->ustack, i = 0; node && node < tables->frame_count && i < FRAMES_LOOKED_AT; i++, node = tables->frames[node].parent)
+		if (!names_frame(names, node)->guessed && acquires_lock(names_frame(names, node)->function))
+			return true;
+	return false;
+}
+
 /* Of a type that is a queue, and called what taking from one is called. */
 static bool takes(const char *function)
 {
