@@ -560,6 +560,19 @@ class Checker(Document):
         if not any(e['type'] == 'group_limit' and escaped(e.get('text') or '') == m['path'] for e in self.trace.events.values()):
             self.say(f'no limit of a control group {m["path"]} was found')
 
+    def say_device_beside(self, m):
+        """It waited for input or output of a file for so long, and so did one of another process, for a file on that device, as their numbers say."""
+        other = self.who(m['who'], 'who waited for the device, too')
+
+        def files(thread):
+            return [(low, high, int(w.fields['object'].split(':')[1], 16)) for low, high, w in self.trace.waits_in(thread, self.start, self.end)
+                    if w.kind in ('block_io', 'sync') and w.fields.get('object', '').startswith('file:')]
+        waited = sum(high - low for low, high, _ in files(other)) if other else 0
+        if other and (nanoseconds(m['time']) > waited * 1.01 + 2 * MS or not any(
+                (mine ^ its) >> 40 == 0 for t in (t for lives in self.trace.by_tid.values() for t in lives) if t.pid != other.pid
+                for _, _, mine in files(t) for _, _, its in files(other))):
+            self.say(f'{other.tid} did not wait for the device of a file that another waits for, for {m["time"]}')
+
     def say_group_processes(self, m):
         kind = 'processes' if m['path'] else 'user_processes'
         if not any(e['type'] == 'group_limit' and e.get('kind') == kind and escaped(e.get('text') or '') == (m['path'] or m['user'])

@@ -73,6 +73,7 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('group_memory', rf' Its control group(?: (?P<path>\S+))? had used up its memory limit(?: of (?P<limit>[\d.]+ (?:bytes|KiB|MiB)))?'
                      rf'(?:, most of it in (?P<who>{ONE}): (?P<bytes>[\d.]+ (?:bytes|KiB|MiB)))?\.'),
     ('group_device', r' Its control group (?P<path>\S+) may (?:read|write|make) no more .+? a second, of the device (?P<device>\d+:\d+): what goes beyond is throttled\.'),
+    ('device_beside', rf" Meanwhile (?P<who>{ONE}) waited for the same file system's device, for (?P<time>{TIME})\."),
     ('in_kernel', r' In the kernel it waits (?P<words>.+?)\.(?= [A-Z]|$)'),
     ('group_processes', rf' Its (?:control group (?P<path>\S+)|user \((?P<user>\d+)\)) (?:is|was) at its limit of \d+ processes and threads(?:, \d+ of them as (?P<most>{ONE}))?: it (?:can|could) start no other\.'),
     ('frozen', r' Its control group(?: (?P<path>\S+))? (?:is|was) frozen(?:; who did that is not known)?\.'),

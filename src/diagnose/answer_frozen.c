@@ -8,6 +8,7 @@
 #include "diagnose/group_limit.h"
 #include "diagnose/judgement.h"
 #include "diagnose/kernel_place.h"
+#include "record/object.h"
 #include "symbols/names.h"
 
 #define FREEZE_DEPTH 24    /* frames of a kernel stack in which freezing is looked for */
@@ -150,9 +151,33 @@ static void tell_memory(const struct describer *d, const struct diagnosis *g, ui
 	buf_char(buf, '.');
 }
 
-/* Which of them keeps it is not known: each is told. */
-static void tell_devices(const struct describer *d, const struct diagnosis *g, uint32_t thread, struct buf *buf)
+/* A file's number is made of its device's and of its own. */
+static bool is_on_device(uint64_t object, uint32_t device)
 {
+	return object_kind(object) == OBJECT_KIND_file && object_inode_on(object, device) < OBJECT_INODES;
+}
+
+static bool is_device_limit(const struct group_limit *l)
+{
+	return l->kind != GROUP_LIMIT_memory && l->kind < GROUP_LIMIT_processes;
+}
+
+/* The file that it waits for lies on a device that one of its group's limits is for. */
+static bool limits_its_file(const struct describer *d, const struct diagnosis *g, const struct wait *w)
+{
+	for (uint32_t i = d->scene->group_limit_count; i-- > 0; ) {
+		const struct group_limit *l = &d->scene->group_limits[i];
+
+		if (is_device_limit(l) && l->time >= g->start_ns && group_limit_is_of(d->scene, w->thread, l) && is_on_device(w->object, l->device))
+			return true;
+	}
+	return false;
+}
+
+/* Where it is not known which of them keeps it each is told. */
+static void tell_devices(const struct describer *d, const struct diagnosis *g, const struct wait *w, struct buf *buf)
+{
+	bool its_file = limits_its_file(d, g, w);
 	static const char *const may[] = {
 		[GROUP_LIMIT_read_bytes] = "read no more than", [GROUP_LIMIT_write_bytes] = "write no more than",
 		[GROUP_LIMIT_read_requests] = "make no more requests to read than", [GROUP_LIMIT_write_requests] = "make no more requests to write than",
@@ -162,8 +187,8 @@ static void tell_devices(const struct describer *d, const struct diagnosis *g, u
 	for (uint32_t i = d->scene->group_limit_count; i-- > 0; ) {
 		const struct group_limit *l = &d->scene->group_limits[i];
 
-		if (l->kind == GROUP_LIMIT_memory || l->kind >= sizeof(may) / sizeof(*may) || l->time < g->start_ns ||
-		    !group_limit_is_of(d->scene, thread, l))
+		if (!is_device_limit(l) || l->time < g->start_ns || !group_limit_is_of(d->scene, w->thread, l) ||
+		    (its_file && !is_on_device(w->object, l->device)))
 			continue;
 		newest = newest ? newest : l->time;
 		if (l->time + limit_of(d->scene, LIMIT_one_snapshot_ns) < newest)
@@ -177,6 +202,55 @@ static void tell_devices(const struct describer *d, const struct diagnosis *g, u
 			buf_printf(buf, "%" PRIu64, l->limit);
 		buf_printf(buf, " a second, of the device %u:%u: what goes beyond is throttled.", l->device >> 20, l->device & 0xfffff);
 	}
+}
+
+/* The program, besides the one that waits, that waited longest meanwhile for the device on which that one's file lies; 0 none did for long. */
+static uint32_t waits_beside(const struct describer *d, const struct diagnosis *g, const struct wait *w, uint64_t *ret_ns)
+{
+	const struct scene *scene = d->scene;
+	uint64_t from = w->start_ns > g->start_ns ? w->start_ns : g->start_ns, to = w->end_ns < g->end_ns ? w->end_ns : g->end_ns;
+	uint32_t longest = 0;
+
+	*ret_ns = part_of(scene, LIMIT_a_good_part, to - from);
+	for (uint32_t thread = 1; thread < scene->thread_count; thread++) {
+		uint32_t first = scene->threads[thread].wait, i = scene_waits_from(scene, thread, from);
+		uint64_t ns = 0;
+
+		if (scene_same_process(scene, thread, w->thread) || scene_is_system(scene, thread))
+			continue;
+		for (i -= i > first; i < scene_waits_end(scene, thread) && scene->waits[i].start_ns < to; i++) {
+			const struct wait *its = &scene->waits[i];
+			uint64_t begin = its->start_ns > from ? its->start_ns : from, end = its->end_ns < to ? its->end_ns : to;
+
+			if (end > begin && (its->kind == WAIT_KIND_block_io || its->kind == WAIT_KIND_sync) &&
+			    object_kind(its->object) == OBJECT_KIND_file && object_same_device(its->object, w->object))
+				ns += end - begin;
+		}
+		if (ns <= *ret_ns)
+			continue;
+		*ret_ns = ns;
+		longest = thread;
+	}
+	return longest;
+}
+
+/* Whose requests may be before its own. */
+static void tell_beside(const struct describer *d, const struct diagnosis *g, const struct wait *w, struct buf *buf)
+{
+	uint64_t ns;
+	uint32_t other = object_kind(w->object) == OBJECT_KIND_file && rule_holds(d->scene, RULE_device_shared) ? waits_beside(d, g, w, &ns) : 0;
+	struct actor who;
+
+	if (!other)
+		return;
+	describe_thread(d, other, g->end_ns - 1, &who);
+	buf_printf(buf, " Meanwhile %s waited for the same file system's device, for %s.", answer_who(d->arena, &who), describe_time(d->arena, ns));
+}
+
+static void tell_device(const struct describer *d, const struct diagnosis *g, const struct wait *w, struct buf *buf)
+{
+	tell_devices(d, g, w, buf);
+	tell_beside(d, g, w, buf);
 }
 
 /* Who starts no process tries again after a while. */
@@ -226,7 +300,7 @@ void answer_frozen_text(const struct describer *d, const struct diagnosis *g, st
 	if (culprit && kernel_place_of_wait(d->names, d->scene->tables, culprit) == KERNEL_PLACE_MEMORY)
 		tell_memory(d, g, g->culprit.thread, buf);
 	else if (culprit && waits_for_device(d, culprit))
-		tell_devices(d, g, g->culprit.thread, buf);
+		tell_device(d, g, culprit, buf);
 	else if (victim && waits_for_device(d, victim))
-		tell_devices(d, g, g->victim.thread, buf);
+		tell_device(d, g, victim, buf);
 }

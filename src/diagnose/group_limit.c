@@ -17,7 +17,8 @@ static bool is_its_group(const struct thread *t, const char *controller, const c
 		if (!group)
 			return false;
 		group++;
-		if ((!size || (size == strlen(controller) && !strncmp(name + 1, controller, size))) && !strncmp(group, path, length) &&
+		/* version 2's root has no limits, and those of version 1's root are for nobody below that */
+		if (((!size && path[1]) || (size == strlen(controller) && !strncmp(name + 1, controller, size))) && !strncmp(group, path, length) &&
 		    (group[length] == '/' || group[length] == ' ' || !group[length]))
 			return true;
 	}

@@ -229,7 +229,19 @@ static int read_processes(const struct group *group, struct err *err)
 	return tell(group, &limit, err);
 }
 
-/* The group and those above it, but for the root, which has no limits. */
+/* The root, which has no limits but, in version 1, of what goes to devices. */
+static int read_root(struct buf *told, struct group_limits_sink *sink, struct err *err)
+{
+	struct group group = { .sink = sink };
+
+	if (!find_mount("blkio", group.folder, sizeof(group.folder)))
+		return 0;
+	group.mount = strlen(group.folder);
+	strcpy(group.folder + group.mount, "/");
+	return is_new(told, group.folder) ? read_devices(&group, err) : 0;
+}
+
+/* The group and those above it, but for the root. */
 static int read_group(const char *controller, const char *path, size_t length, bool processes, struct buf *told, struct group_limits_sink *sink,
 		      struct err *err)
 {
@@ -304,9 +316,11 @@ int group_limits_read(uint32_t pid, bool processes, struct buf *told, struct gro
 
 		/* most processes are in few groups, or in the root: where those lie is not looked up again */
 		snprintf(place, sizeof(place), "%s:%.*s", controllers, (int)length, group);
-		if (length <= 1 || !is_new(told, place))
+		if ((length <= 1 && (processes || strcmp(controllers, "blkio"))) || !is_new(told, place))
 			continue;
-		if (!controllers[0])
+		if (length <= 1)
+			r = read_root(told, sink, err);
+		else if (!controllers[0])
 			r = read_group(NULL, group, length, processes, told, sink, err);
 		else if (processes ? !strcmp(controllers, "pids") : !strcmp(controllers, "memory") || !strcmp(controllers, "blkio"))
 			r = read_group(controllers, group, length, processes, told, sink, err);

@@ -34,6 +34,21 @@ static inline u64 object_of_inode(u64 kind, u32 device, u64 inode)
 	return object_of(kind, inode ^ (u64)device * 0x9e3779b97f4a7c15ull);
 }
 
+/* The inode's number, if the object has one and lies on that device; far above OBJECT_INODES, where it does not. */
+static inline u64 object_inode_on(u64 object, u32 device)
+{
+	return object_of_inode(0, device, object);
+}
+
+/* Above all numbers of inodes that file systems on devices give. */
+#define OBJECT_INODES (1ull << 40)
+
+/* Both have inodes, of one device. */
+static inline u64 object_same_device(u64 one, u64 other)
+{
+	return object_of(0, one ^ other) < OBJECT_INODES;
+}
+
 static inline u64 object_of_device(u32 device)
 {
 	return object_of(OBJECT_KIND_device, device);
