@@ -153,8 +153,18 @@ bool owed_listens(const struct scene *scene, const struct ends *ends, uint32_t p
 	return false;
 }
 
+/* For a lock whose owner is known, in slices, so when the first of them began is not known. */
+static bool begins_with_trace(const struct scene *scene, const struct wait *w)
+{
+	const struct episode *e = &scene->episodes[w->episode];
+
+	return e->slices > 1 && scene->waits[e->first].start_ns <= scene->start_ns + limit_of(scene, LIMIT_standing_slack_ns) &&
+	       wait_has_owner(scene_slice_with_owner(scene, e, scene->end_ns));
+}
+
 /* The thread does something else than to listen since it was asked: one that has a round of its own may sleep. */
-static bool is_at_work(const struct scene *scene, const struct ends *ends, uint32_t thread, uint32_t threads, uint64_t since_ns, uint64_t from_ns, bool asked)
+static bool is_at_work(const struct scene *scene, const struct ends *ends, uint32_t thread, uint32_t threads, uint64_t since_ns, uint64_t until_ns,
+		       uint64_t from_ns, bool asked)
 {
 	const struct wait *w = standing_wait(scene, thread);
 	uint64_t born = serving_born(scene, thread), before = limit_of(scene, LIMIT_serving_before_ns), began;
@@ -165,7 +175,7 @@ static bool is_at_work(const struct scene *scene, const struct ends *ends, uint3
 	began = scene->waits[scene->episodes[w->episode].first].start_ns;
 	if (w->kind == WAIT_KIND_throttled)
 		return asked;
-	if (began < since_ns)
+	if (began < since_ns || (began > until_ns && !begins_with_trace(scene, w)))
 		return false;
 	switch (w->kind) {
 	case WAIT_KIND_futex:
@@ -215,21 +225,22 @@ static bool has_turned_worker(const struct scene *scene, uint32_t pid, uint64_t 
 	return false;
 }
 
-/* One of the process that has turned to something else since it was asked; 0 none. */
-static uint32_t turned_of(const struct scene *scene, const struct ends *ends, uint32_t pid, uint64_t since_ns, uint64_t from_ns, bool asked)
+/* One of the process that has turned to something else since it was asked, and until then; 0 none. */
+static uint32_t turned_of(const struct scene *scene, const struct ends *ends, uint32_t pid, uint64_t since_ns, uint64_t until_ns, uint64_t from_ns, bool asked)
 {
 	uint32_t first = tables_process(scene->tables, pid, scene->end_ns - 1), threads = 0;
 
 	SCENE_EACH_MATE(scene, first, i)
 		threads += lives(scene, i);
 	SCENE_EACH_MATE(scene, first, i)
-		if (lives(scene, i) && is_at_work(scene, ends, i, threads, since_ns, from_ns, asked))
+		if (lives(scene, i) && is_at_work(scene, ends, i, threads, since_ns, until_ns, from_ns, asked))
 			return i;
 	return 0;
 }
 
 /* All that have the other end do something else, and at least one of them since it was asked. */
-static bool is_served_elsewhere(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t since_ns, uint64_t from_ns)
+static bool is_served_elsewhere(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t since_ns, uint64_t until_ns,
+				uint64_t from_ns)
 {
 	struct row far = ends_far(ends, d);
 	bool found = false, asked = may_have_asked(d);
@@ -249,15 +260,18 @@ static bool is_served_elsewhere(const struct scene *scene, const struct ends *en
 			found = true;
 			continue;
 		}
-		found = found || turned_of(scene, ends, its->pid, since_ns, from_ns, asked);
+		found = found || turned_of(scene, ends, its->pid, since_ns, until_ns, from_ns, asked);
 	}
 	return found;
 }
 
-static bool is_stopped(const struct scene *scene, uint32_t thread, uint64_t from_ns)
+static bool is_stopped(const struct scene *scene, uint32_t thread, uint64_t until_ns, uint64_t from_ns)
 {
+	const struct wait *w = standing_wait(scene, thread);
 	struct state_times times;
 
+	if (w && w->start_ns > until_ns)
+		return false;
 	scene_state_times(scene, thread, from_ns, scene->end_ns, &times);
 	return times.ns[SPAN_STOPPED] * 2 > scene->end_ns - from_ns;
 }
@@ -269,14 +283,15 @@ static bool is_clients(const struct scene *scene, const struct ends *ends, const
 	       (ends_is_connected_datagram(ends, d->at.object) && ends_asks_by_datagram(scene, ends, d->at.object));
 }
 
-static bool is_owed_directly(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t since_ns, uint64_t from_ns)
+static bool is_owed_until(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t since_ns, uint64_t until_ns,
+			  uint64_t from_ns)
 {
 	uint32_t other = is_clients(scene, ends, d) ? suspects_neighbour(scene, ends, d, from_ns, scene->end_ns) : 0;
 
 	if (!other || scene_pid(scene, other) == d->pid)
 		return false;
-	return ends_not_accepted(ends, d) || is_stopped(scene, other, from_ns) || suspects_leave_unread(ends, d, from_ns, scene->end_ns) ||
-	       (rule_holds(scene, RULE_served_elsewhere) && is_served_elsewhere(scene, ends, d, since_ns, from_ns));
+	return ends_not_accepted(ends, d) || is_stopped(scene, other, until_ns, from_ns) || suspects_leave_unread(ends, d, from_ns, scene->end_ns) ||
+	       (rule_holds(scene, RULE_served_elsewhere) && is_served_elsewhere(scene, ends, d, since_ns, until_ns, from_ns));
 }
 
 uint64_t owed_upstream_since(const struct scene *scene, uint64_t asked_ns)
@@ -291,17 +306,24 @@ bool owed_is_upstream(const struct ends *ends, const struct descriptor *d)
 	return ends_role(ends, d->at.object) == END_CLIENT && !ends_lead_to_windows(ends, ends_of_object(ends, d->at.object));
 }
 
-bool owed_upstream(const struct scene *scene, const struct ends *ends, uint32_t pid, uint64_t since_ns, uint64_t from_ns)
+static bool is_upstream_until(const struct scene *scene, const struct ends *ends, uint32_t pid, uint64_t since_ns, uint64_t until_ns, uint64_t from_ns)
 {
 	struct row row = ends_begun_by(ends, pid);
 
 	for (uint32_t i = row.count; i-- > 0; ) {
 		const struct descriptor *d = ends_at(ends, row, i);
 
-		if (owed_is_upstream(ends, d) && is_owed_directly(scene, ends, d, since_ns, from_ns))
+		if (until_ns < UINT64_MAX && !ends_is_newest(ends, row, i))
+			break;
+		if (owed_is_upstream(ends, d) && d->at.spoke_ns <= until_ns && is_owed_until(scene, ends, d, since_ns, until_ns, from_ns))
 			return true;
 	}
 	return false;
+}
+
+bool owed_upstream(const struct scene *scene, const struct ends *ends, uint32_t pid, uint64_t since_ns, uint64_t from_ns)
+{
+	return is_upstream_until(scene, ends, pid, since_ns, UINT64_MAX, from_ns);
 }
 
 /* How many are connected to it, up to SERVED_MOST. */
@@ -324,13 +346,14 @@ static uint32_t count_served(const struct ends *ends, uint32_t pid)
 }
 
 /* It serves few others, and waits in turn for one whom it asked. */
-static bool is_asked_in_turn(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t since_ns, uint64_t from_ns)
+static bool is_asked_in_turn(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t since_ns, uint64_t until_ns,
+			     uint64_t from_ns)
 {
 	struct row far = ends_far(ends, d);
 	uint32_t pid = far.count ? ends_at(ends, far, far.count - 1)->pid : 0;
 
 	return pid && pid != d->pid && count_served(ends, pid) < limit_of(scene, LIMIT_small_set) &&
-	       owed_upstream(scene, ends, pid, owed_upstream_since(scene, since_ns), from_ns);
+	       is_upstream_until(scene, ends, pid, owed_upstream_since(scene, since_ns), until_ns, from_ns);
 }
 
 /* None of its threads began to wait in the look: who comes and goes is at work for itself. */
@@ -363,7 +386,7 @@ bool owed_turned_away(const struct scene *scene, const struct ends *ends, const 
 	uint32_t other = d->at.kind == OBJECT_KIND_tcp && d->at.access & DESCRIPTOR_SPOKE_LAST && ends_role(ends, d->at.object) == END_SERVER ?
 		suspects_neighbour(scene, ends, d, from_ns, scene->end_ns) : 0;
 
-	return other && stands(scene, other, from_ns) && !is_at_prompt(scene, ends, other) && is_served_elsewhere(scene, ends, d, since_ns, from_ns);
+	return other && stands(scene, other, from_ns) && !is_at_prompt(scene, ends, other) && is_served_elsewhere(scene, ends, d, since_ns, UINT64_MAX, from_ns);
 }
 
 /* Nobody who has the pipe to read from reads there, and one of them has turned to something else since it was asked: a thread of that one's. 0 not so. */
@@ -379,7 +402,7 @@ static uint32_t turned_reader(const struct scene *scene, const struct ends *ends
 			continue;
 		if (owed_listens(scene, ends, d->pid, d->at.object, from_ns))
 			return 0;
-		found = found ? found : turned_of(scene, ends, d->pid, since_ns, from_ns, true);
+		found = found ? found : turned_of(scene, ends, d->pid, since_ns, UINT64_MAX, from_ns, true);
 	}
 	return found;
 }
@@ -465,11 +488,28 @@ static bool is_kept_by_session(const struct scene *scene, const struct ends *end
 	       owed_told_last(scene, ends, pid, thread, owed_upstream_since(scene, since_ns), from_ns);
 }
 
+static bool is_owed_in_turn(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t since_ns, uint64_t until_ns,
+			    uint64_t from_ns)
+{
+	return rule_holds(scene, RULE_upstream) && ends_role(ends, d->at.object) == END_CLIENT && may_have_asked(d) &&
+	       is_asked_in_turn(scene, ends, d, since_ns, until_ns, from_ns);
+}
+
 bool owed_on(const struct scene *scene, const struct ends *ends, const struct descriptor *d, uint64_t since_ns, uint64_t from_ns)
 {
-	return is_owed_directly(scene, ends, d, since_ns, from_ns) ||
-	       (rule_holds(scene, RULE_upstream) && ends_role(ends, d->at.object) == END_CLIENT && may_have_asked(d) &&
-		is_asked_in_turn(scene, ends, d, since_ns, from_ns));
+	return is_owed_until(scene, ends, d, since_ns, UINT64_MAX, from_ns) || is_owed_in_turn(scene, ends, d, since_ns, UINT64_MAX, from_ns);
+}
+
+/* Until when who serves turned to something for the one that waits, where nothing tells that it asked at all: as it began to wait, if it stands in
+ * that one wait since. */
+static uint64_t turned_until(const struct scene *scene, const struct descriptor *d, const struct wait *w, uint64_t since_ns)
+{
+	const struct episode *e = &scene->episodes[w->episode];
+
+	if ((d->at.kind == OBJECT_KIND_tcp && d->at.access & DESCRIPTOR_SPOKE_LAST) || e->slices > 1 || w->timeout_ns || w->kind == WAIT_KIND_epoll ||
+	    !rule_holds(scene, RULE_turned_soon))
+		return UINT64_MAX;
+	return since_ns + limit_of(scene, LIMIT_serving_before_ns) + limit_of(scene, LIMIT_turned_to_ns);
 }
 
 /* A loop is woken for this and that before its answer comes, and a wait with a time limit may be one of a row: that of a young program
@@ -490,10 +530,11 @@ static bool owes_answer_on(const struct scene *scene, const struct ends *ends, u
 	/* the last snapshot's */
 	for (uint32_t i = row.count; object && i-- > 0; ) {
 		const struct descriptor *d = ends_at(ends, row, i);
-		uint64_t since = owed_asked_since(scene, w);
+		uint64_t since = owed_asked_since(scene, w), until = turned_until(scene, d, w, since);
 
 		if (d->at.object == object)
-			return owed_on(scene, ends, d, since, from_ns) || is_kept_by_session(scene, ends, d, w->thread, since, from_ns);
+			return is_owed_until(scene, ends, d, since, until, from_ns) || is_owed_in_turn(scene, ends, d, since, until, from_ns) ||
+			       is_kept_by_session(scene, ends, d, w->thread, since, from_ns);
 	}
 	return false;
 }
@@ -540,45 +581,6 @@ static bool owes_answer_in_set(const struct scene *scene, const struct ends *end
 static bool writes_to_queue(const struct wait *w)
 {
 	return w->kind == WAIT_KIND_queue && (w->syscall == SYS_msgsnd || w->syscall == SYS_mq_timedsend);
-}
-
-/* Of the process's windows none is listened to. `ret_unread`: what the window server sent lies there. */
-static bool ignores_windows(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns, bool *ret_unread)
-{
-	uint32_t pid = scene_pid(scene, w->thread);
-	struct row row = ends_of_process(ends, pid);
-	bool known = false;
-
-	*ret_unread = false;
-	if (!ends_has_windows(ends, pid) || w->idle || w->kind == WAIT_KIND_signal)
-		return false;
-	for (uint32_t i = row.count; i-- > 0; ) {
-		const struct descriptor *d = ends_at(ends, row, i);
-
-		if (!ends_lead_to_windows(ends, (struct row){ &row.items[i], 1 }) || d->time < from_ns)
-			continue;
-		if (owed_listens(scene, ends, pid, d->at.object, from_ns))
-			return false;
-		*ret_unread |= d->at.queued > 0;
-		known = true;
-	}
-	return known;
-}
-
-bool owed_ignores_windows(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns)
-{
-	bool unread;
-
-	return ignores_windows(scene, ends, w, from_ns, &unread);
-}
-
-bool owed_leaves_windows(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns)
-{
-	bool unread;
-
-	/* who waits for a child may have its windows shown by that; one that waits for a word by its own clock goes on by that */
-	return rule_holds(scene, RULE_windows_left) && w->kind != WAIT_KIND_child && !(w->kind == WAIT_KIND_futex && w->timeout_ns && !w->hint) &&
-	       ignores_windows(scene, ends, w, from_ns, &unread) && unread;
 }
 
 /* Of those that have the memory of its word mapped one is stopped, at work or kept. */

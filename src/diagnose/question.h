@@ -80,6 +80,8 @@ bool suspect_thread(struct question *q, uint32_t thread, enum walk_link link, ui
 /* The only living thread of its process, beside the one that waits, of which that holds. */
 void suspect_only_mate(struct question *q, bool (*holds)(const struct question *q, uint32_t thread));
 
+/* Owners as read from memory, see suspects_hints.c. */
+void ask_hint(struct question *q);
 /* Rules about locks of files, see suspects_locks.c: who took it, or keeps it by now. */
 void suspect_lock_holder(struct question *q, uint32_t owner, uint64_t object, uint8_t confidence, uint64_t evidence);
 void ask_file_locks(struct question *q);
@@ -119,6 +121,8 @@ void ask_supervisor(struct question *q);
 bool suspects_turned_from(struct question *q, const struct trail *trail);
 /* Takes out who was set to work and rests again, where another is likelier to owe what has not come. */
 void drop_resting(struct question *q);
+/* Who alone has the other end is that, however far from the victim. */
+void trust_facing(struct question *q);
 /* The thread's process has asked another over a connection that it began, some time ago, and has got nothing since: it does not rest. */
 bool suspects_has_asked(const struct question *q, uint32_t thread);
 bool suspects_of_another(const struct question *q, const struct baseline *found);
@@ -160,9 +164,11 @@ void ask_behind_server(struct question *q);
 uint32_t suspects_meant(struct question *q, uint32_t process, bool *ret_mate);
 /* The loop listens to who waits for it: to hear what that one asks next. */
 bool suspects_heard_anyway(const struct question *q, uint32_t process);
-/* Of those that have both ends of a pipe: what this one started has one of the tokens that lie there. */
-void suspects_child_with_token(struct question *q);
+/* Of those that have both ends of a pipe: what this one started has one of the tokens that lie there, or what the one started that shares them out. */
+void suspects_child_with_token(struct question *q, uint64_t pipe);
 void ask_kept_mate(struct question *q);
+/* See suspects_turned.c. */
+void ask_turned(struct question *q);
 /* See suspects_relay.c. */
 void ask_relay(struct question *q);
 /* The poll is for nothing but what its own process has both ends of, and timers. */

@@ -5,6 +5,7 @@
 
 #include "diagnose/account.h"
 #include "diagnose/judgement.h"
+#include "diagnose/serving.h"
 
 const struct descriptor *word_shared(const struct ends *ends, const struct wait *w)
 {
@@ -47,6 +48,8 @@ static bool is_kept(const struct scene *scene, uint32_t thread, const struct wai
 static bool look_at(const struct scene *scene, const struct ends *ends, uint32_t process, const struct wait *w, uint64_t channel,
 		    uint64_t from_ns, uint64_t to_ns, uint32_t *fellows, struct word_sharer *ret_sharer)
 {
+	bool rests = true;
+
 	*ret_sharer = (struct word_sharer){ 0 };
 	for (uint32_t i = 1; i < scene->thread_count; i++) {
 		const struct thread *t = &scene->tables->threads[i];
@@ -59,10 +62,14 @@ static bool look_at(const struct scene *scene, const struct ends *ends, uint32_t
 			++*fellows;
 			continue;
 		}
-		if (awaits_end_of(scene, its, w->thread) || (ret_sharer->thread && (ret_sharer->stands_out || !is_kept(scene, i, its, from_ns, to_ns))))
+		if (awaits_end_of(scene, its, w->thread))
 			continue;
-		*ret_sharer = (struct word_sharer){ i, is_kept(scene, i, its, from_ns, to_ns) };
+		rests &= its && (its->idle || wait_is_loop_rest(its) || serving_waits_for_one(ends, its));
+		if (ret_sharer->thread && (ret_sharer->stands_out || !is_kept(scene, i, its, from_ns, to_ns)))
+			continue;
+		*ret_sharer = (struct word_sharer){ .thread = i, .stands_out = is_kept(scene, i, its, from_ns, to_ns) };
 	}
+	ret_sharer->rests = ret_sharer->thread && rests;
 	return ret_sharer->thread != 0;
 }
 

@@ -9,6 +9,7 @@
 
 struct word_sharer {
 	uint32_t thread;       /* of its process the one that stands out, or the first */
+	bool rests;            /* each of its threads that could end it listens to those that it serves, or waits for work: it has nothing */
 	bool stands_out;       /* stopped, or at work, or kept by a lock or inside the kernel, all the time */
 };
 

@@ -14,8 +14,10 @@
 #include "diagnose/one_time.h"
 #include "diagnose/owed.h"
 #include "diagnose/own_ends.h"
+#include "diagnose/polled_one.h"
 #include "diagnose/serving.h"
 #include "diagnose/shared_word.h"
+#include "diagnose/standing_doubt.h"
 #include "diagnose/standing_unasked.h"
 #include "diagnose/suspects.h"
 #include "diagnose/watched.h"
@@ -24,7 +26,7 @@
 #define WHOLE_PERCENT 90     /* of the look, so much of it in one state is all of it */
 #define HALF_PERCENT 50
 
-static const char *const kind_reasons[] = {
+const char *const standing_reasons[] = {
 	[STANDING_MOVES] = "it is not stuck: it runs and waits by turns", [STANDING_RESTS] = "it waits for work",
 	[STANDING_WAITS] = "what it waits for does not come", [STANDING_LOCKED] = "it waits for a lock",
 	[STANDING_CLOSED] = "all threads of its process wait for nothing but each other",
@@ -185,42 +187,7 @@ static const char *rest_reason(const struct wait *w)
 	}
 	if (object_kind(w->object) == OBJECT_KIND_tty || (w->kind == WAIT_KIND_poll && object_kind(w->detail) == OBJECT_KIND_tty))
 		return "it waits for a person at its terminal";
-	return kind_reasons[STANDING_RESTS];
-}
-
-/* Its process asked somebody who does not take the request: who is stopped, has not accepted the connection, or leaves unread
- * what was sent. */
-static bool is_left_alone(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns)
-{
-	const struct scene *scene = diagnoser->scene;
-	const struct ends *ends = &diagnoser->ends;
-	struct row row = ends_of_process(ends, scene_pid(scene, thread));
-	struct state_times times;
-
-	for (uint32_t i = 0; i < row.count; i++) {
-		const struct descriptor *d = ends_at(ends, row, i);
-		uint32_t other = ends_role(ends, d->at.object) == END_CLIENT ? suspects_neighbour(scene, ends, d, from_ns, scene->end_ns) : 0;
-
-		if (!other || scene_pid(scene, other) == d->pid)
-			continue;
-		if (ends_not_accepted(ends, d) || suspects_leave_unread(ends, d, from_ns, scene->end_ns))
-			return true;
-		scene_state_times(scene, other, from_ns, scene->end_ns, &times);
-		if (times.ns[SPAN_STOPPED] * 2 > scene->end_ns - from_ns)
-			return true;
-	}
-	return false;
-}
-
-/* Of those that could change the files that it watches one alone is stopped, or kept. */
-static bool is_left_by_writer(const struct scene *scene, const struct wait *w, uint64_t from_ns)
-{
-	struct watched watched;
-
-	if (!rule_holds(scene, RULE_watched_writer))
-		return false;
-	watched_find(scene, w, from_ns, scene->end_ns, &watched);
-	return watched.standing_out == 1;
+	return standing_reasons[STANDING_RESTS];
 }
 
 /* ---- what a thread does ---- */
@@ -364,6 +331,34 @@ static bool asked_in_turn(const struct diagnoser *diagnoser, uint32_t thread, ui
 	return *ret_asked_ns && *ret_asked_ns < from_ns;
 }
 
+/* It looked whether something had come over one thing, again and again, all through the look: that is what it waits for. */
+static void judge_polling(struct diagnoser *diagnoser, uint64_t from, struct standing *ret)
+{
+	const struct scene *scene = diagnoser->scene;
+	uint64_t look = scene->end_ns - from;
+	struct state_times times;
+	struct polled_one polled;
+	const struct wait *w;
+
+	if (!polled_one_find(scene, ret->thread, scene->end_ns, &polled) || polled.begin_ns > from + look * (100 - HALF_PERCENT) / 100)
+		return;
+	scene_state_times(scene, ret->thread, from, scene->end_ns, &times);
+	w = &scene->waits[polled.wait];
+	if (times.ns[SPAN_WAITING] * 2 <= look || kind_of_wait(scene, &diagnoser->ends, w) != STANDING_WAITS)
+		return;
+	ret->kind = STANDING_WAITS;
+	ret->polls = polled.wait;
+	ret->since_ns = ret->early_ns = polled.begin_ns;
+	ret->last_ns = polled.recent_ns > polled.begin_ns ? polled.recent_ns : 0;
+	ret->early_ns = earliest(scene, &diagnoser->ends, ret, w);
+	ret->owed = is_owed(diagnoser, ret, &scene->episodes[w->episode], from);
+}
+
+const struct wait *standing_wait(const struct scene *scene, const struct standing *s)
+{
+	return s->polls ? &scene->waits[s->polls] : scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
+}
+
 /* All through the look the thread was in waits of one episode, or in one kind of state. */
 void standing_of(struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, struct standing *ret)
 {
@@ -406,6 +401,8 @@ void standing_of(struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns,
 			ret->last_ns = e->start_ns;
 			ret->owed = is_owed(diagnoser, ret, e, begin);
 		}
+		if (ret->kind == STANDING_MOVES || ret->kind == STANDING_LOOKS)
+			judge_polling(diagnoser, from, ret);
 		if (ret->kind == STANDING_LOOKS) {
 			const struct wait *w = &scene->waits[scene_waits_end(scene, thread) - 1];
 
@@ -417,7 +414,7 @@ out:
 	if (!ret->early_ns)
 		ret->early_ns = ret->since_ns;
 	if (!ret->reason)
-		ret->reason = kind_reasons[ret->kind];
+		ret->reason = standing_reasons[ret->kind];
 }
 
 /* ---- which of them to tell of ---- */
@@ -427,6 +424,10 @@ static bool waits_unowned(const struct scene *scene, uint32_t thread)
 {
 	const struct wait *w = scene->threads[thread].wait_count ? &scene->waits[scene_waits_end(scene, thread) - 1] : NULL;
 
+	/* who only awaits the end of another waits for what that one waits for */
+	if (w && w->kind == WAIT_KIND_futex && w->hint && w->hint_kind == HINT_KIND_thread_exit && w->hint != thread &&
+	    scene_same_process(scene, w->hint, thread) && rule_holds(scene, RULE_joins_unowned))
+		w = scene->threads[w->hint].wait_count ? &scene->waits[scene_waits_end(scene, w->hint) - 1] : NULL;
 	return w && w->kind == WAIT_KIND_futex && w->argument & WAIT_FUTEX_PRIVATE && !w->hint;
 }
 
@@ -472,74 +473,6 @@ static bool is_better(const struct scene *scene, const struct standing *a, const
 	return x != y ? x > y : a->since_ns < b->since_ns;
 }
 
-/* Who says that a program is stuck is right where its loop waits, among others, for somebody who does not come. */
-static void doubt_rest(struct diagnoser *diagnoser, struct standing *s, uint64_t from_ns)
-{
-	const struct scene *scene = diagnoser->scene;
-	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
-	uint64_t begin_ns = from_ns > scene->start_ns ? from_ns : scene->start_ns;
-
-	if (s->kind != STANDING_RESTS || !w || w->idle || (w->kind != WAIT_KIND_poll && w->kind != WAIT_KIND_epoll && w->kind != WAIT_KIND_read) ||
-	    (!is_left_alone(diagnoser, s->thread, begin_ns) &&
-	     !is_left_by_writer(scene, w, begin_ns) &&
-	     (w->kind == WAIT_KIND_read || !suspects_kept_child(scene, &diagnoser->ends, s->thread, begin_ns, scene->end_ns))))
-		return;
-	s->kind = STANDING_WAITS;
-	s->reason = kind_reasons[STANDING_WAITS];
-}
-
-/* Nor where it waits until something has been done once, which pools do not rest by. */
-static void doubt_once(struct diagnoser *diagnoser, struct standing *s)
-{
-	const struct scene *scene = diagnoser->scene;
-	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
-
-	if (s->kind != STANDING_RESTS || !w || w->idle || w->kind != WAIT_KIND_futex || !rule_holds(scene, RULE_once_part) ||
-	    !one_time_awaits(diagnoser->names, scene->tables, w))
-		return;
-	s->kind = STANDING_LOCKED;
-	s->reason = kind_reasons[STANDING_LOCKED];
-}
-
-/* Nor for a lock. */
-static void doubt_pool(struct diagnoser *diagnoser, struct standing *s)
-{
-	const struct scene *scene = diagnoser->scene;
-	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
-
-	if (s->kind != STANDING_RESTS || !w || w->idle || !rule_holds(scene, RULE_locked_part) || !word_lock_named(diagnoser->names, scene->tables, w))
-		return;
-	s->kind = STANDING_LOCKED;
-	s->reason = kind_reasons[STANDING_LOCKED];
-}
-
-/* Nor where it is the one for whose end the first thread of its process waits: what that one waits for is no work. */
-static void doubt_lead(const struct scene *scene, struct standing *s)
-{
-	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
-
-	if (s->kind != STANDING_RESTS || !w || w->idle || w->end != WAIT_END_OPEN || !rule_holds(scene, RULE_lead_asked) ||
-	    !closed_behind_lead(scene, w, scene->end_ns - 1))
-		return;
-	s->kind = STANDING_WAITS;
-	s->reason = kind_reasons[STANDING_WAITS];
-}
-
-/* Nor is it at rest, or at this and that, where its calls tell that it looks for one thing again and again, in vain. */
-static void doubt_looks(const struct scene *scene, struct standing *s, uint64_t from_ns)
-{
-	uint64_t from = from_ns > scene->start_ns ? from_ns : scene->start_ns;
-	struct looked_at looked;
-
-	if ((s->kind != STANDING_RESTS && s->kind != STANDING_MOVES) || !looked_at_known(scene) || !rule_holds(scene, RULE_looked_at) ||
-	    !looked_at_may(scene, s->thread, from, scene->end_ns) || !looked_at_find(scene, s->thread, from, scene->end_ns, &looked) ||
-	    (looked.what == LOOKED_ANSWERED && (looked.several || !rule_holds(scene, RULE_asks_again))))
-		return;
-	s->kind = STANDING_LOOKS;
-	s->answered = looked.what == LOOKED_ANSWERED;
-	s->reason = s->answered ? "it asks again and again, is answered, and may look for what does not come" : kind_reasons[STANDING_LOOKS];
-}
-
 /* Its newest child is a program by which a script sleeps: for how long; 0 it is not. */
 static uint64_t child_sleeps_for(const struct scene *scene, uint32_t thread)
 {
@@ -555,15 +488,6 @@ static uint64_t child_sleeps_for(const struct scene *scene, uint32_t thread)
 	return w && w->kind == WAIT_KIND_sleep && w->timeout_ns && scene_is_sleeper(scene, w, true) ? w->timeout_ns : 0;
 }
 
-/* Nor is it where its control group lets it start no process, and it sleeps before it tries again. */
-static void doubt_sleep(const struct scene *scene, struct standing *s, uint64_t from_ns)
-{
-	if ((s->kind != STANDING_RESTS && s->kind != STANDING_MOVES) || !group_limit_of_processes(scene, s->thread, from_ns))
-		return;
-	s->kind = STANDING_LOOKS;
-	s->reason = kind_reasons[STANDING_LOOKS];
-}
-
 static void find_asked(struct diagnoser *diagnoser, const struct standing_options *options, struct standing *list, size_t *count)
 {
 	const struct scene *scene = diagnoser->scene;
@@ -575,12 +499,7 @@ static void find_asked(struct diagnoser *diagnoser, const struct standing_option
 			if (scene_pid(scene, thread) != options->pids[i] || scene->tables->threads[thread].end_ns < scene->end_ns)
 				continue;
 			standing_of(diagnoser, thread, options->from_ns, &s);
-			doubt_rest(diagnoser, &s, options->from_ns);
-			doubt_once(diagnoser, &s);
-			doubt_pool(diagnoser, &s);
-			doubt_lead(scene, &s);
-			doubt_looks(scene, &s, options->from_ns);
-			doubt_sleep(scene, &s, options->from_ns);
+			standing_doubt(diagnoser, &s, options->from_ns);
 			s.asked = has_asked(diagnoser, thread, options->from_ns > scene->start_ns ? options->from_ns : scene->start_ns);
 			s.by_child = s.kind == STANDING_WAITS && child_sleeps_for(scene, thread);
 			if (!best.thread || is_better(scene, &s, &best))
@@ -634,12 +553,13 @@ static void find_all(struct diagnoser *diagnoser, const struct standing_options 
 		if (scene_is_system(scene, thread) || scene_is_other_argus(scene, thread))
 			continue;
 		standing_of(diagnoser, thread, options->from_ns, &s);
-		doubt_once(diagnoser, &s);
+		standing_doubt_once(diagnoser, &s);
 		s.maybe = !is_beyond_doubt(scene, &s) && !s.owed;
 		if (options->uncertain) {
 			s.asks = s.maybe && unasked_may_ask(scene, &diagnoser->ends, &s);
 			s.inside = s.maybe && unasked_stands_inside(scene, &diagnoser->ends, &s, begin);
 			s.lost = s.maybe && unasked_may_be_lost(scene, &diagnoser->ends, &s, begin);
+			s.turned = s.asks && unasked_turned(scene, &diagnoser->ends, &s) != TURNED_NONE;
 			s.awaited = s.maybe && !s.asks && !s.inside && !s.lost && unasked_is_awaited(scene, &s);
 			if ((s.asks || s.inside || s.lost || s.awaited) && s.early_ns + options->threshold_ns <= scene->end_ns)
 				list[(*count)++] = s;
@@ -679,6 +599,9 @@ uint64_t standing_look_for(const struct scene *scene, const struct standing *s, 
 	if (w->kind == WAIT_KIND_sleep && !w->timeout_ns && s->exactly && rule_holds(scene, RULE_sleeps_until) &&
 	    scene->end_ns - s->since_ns <= limit_of(scene, LIMIT_until_ns) && looked_at_may(scene, s->thread, from, scene->end_ns))
 		return limit_of(scene, LIMIT_until_ns) + limit_of(scene, LIMIT_sleep_margin_ns);
+	if (s->exactly && w->end == WAIT_END_OPEN && w->kind != WAIT_KIND_sleep && w->timeout_ns && rule_holds(scene, RULE_outlasts_look) &&
+	    s->since_ns + w->timeout_ns > scene->end_ns + least + limit_of(scene, LIMIT_sleep_margin_ns))
+		return 0;
 	sleep = w->kind == WAIT_KIND_child ? child_sleeps_for(scene, s->thread) : s->exactly && w->kind != WAIT_KIND_sleep ? 0 : w->timeout_ns;
 	if (sleep > limit_of(scene, LIMIT_short_sleep_ns) || (s->kind == STANDING_RESTS && !sleep) ||
 	    !looked_at_may(scene, s->thread, from, scene->end_ns))

@@ -30,6 +30,7 @@ struct standing {
 	uint64_t since_ns;        /* in that state since then, at least; before the trace where the snapshot tells so */
 	bool exactly;             /* since then, and not longer */
 	uint64_t early_ns;        /* at the earliest since then: where slices of a wait do not tell its begin */
+	uint32_t polls;           /* of one that looks again and again, with a limit, whether something has come over one thing: the last of those waits */
 	uint64_t last_ns;         /* of one that comes and goes: only its last wait counts, which began then; 0: all of the look does */
 	bool asked;               /* asked about: its process asked over the connection that it waits for, or over one of few, and has got nothing */
 	bool owed;                /* another should have ended it by now, as far as is known (owed.h), or nobody can */
@@ -37,6 +38,7 @@ struct standing {
 	bool by_child;            /* it waits for a program by which a script sleeps */
 	bool maybe;               /* not asked about, and neither beyond doubt nor owed: a circle of waits would tell that it is stuck */
 	bool asks;                /* not asked about, and it may have asked another for what it waits for */
+	bool turned;              /* as its wait began, who has the other end of that turned to what it is at still, or went back to rest: it may have been asked */
 	bool inside;              /* not asked about, and it waits in the midst of its work, and not in its loop: it does not listen to its user */
 	bool awaited;             /* not asked about, and a command for whose end its parent waits */
 	bool lost;                /* not asked about, and nobody who lives has the memory mapped in which the word lies that it waits for */
@@ -62,6 +64,9 @@ struct standing_options {
  * the arena. */
 size_t standing_find(struct arena *arena, struct diagnoser *diagnoser, const struct standing_options *options,
 		     const struct standing **ret_standing);
+
+/* The wait by which it is judged; NULL it has none. */
+const struct wait *standing_wait(const struct scene *scene, const struct standing *standing);
 
 /* A thread that sleeps for a short while at a time, or comes and goes: what it does in between may tell what it looks for. For how long to
  * look, to see it twice where that is soon; 0: that would tell nothing. */

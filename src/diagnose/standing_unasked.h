@@ -7,6 +7,14 @@
 
 /* A young program's first thread waits for an answer, or for what it writes to be taken: most likely, for some only listen. */
 bool unasked_may_ask(const struct scene *scene, const struct ends *ends, const struct standing *s);
+enum turned {
+	TURNED_NONE,
+	TURNED_RESTS,   /* to its loop, as one does that has passed something on */
+	TURNED_AWAY,    /* to something else, or it is at work since */
+};
+
+/* What a thread of the process at the other end of what it waits for alone turned to, and is at still, as the wait began. */
+enum turned unasked_turned(const struct scene *scene, const struct ends *ends, const struct standing *s);
 /* In the midst of its work the first thread of a program with windows, to which none of its threads listens, waits for another process; or that of
  * one with a loop at a terminal waits for a child: neither listens to its user. */
 bool unasked_stands_inside(const struct scene *scene, const struct ends *ends, const struct standing *s, uint64_t from_ns);

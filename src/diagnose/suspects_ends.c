@@ -334,7 +334,7 @@ void suspect_ends_of(struct question *q, uint64_t object)
 	if (!oldest[0] && q->wait->kind != WAIT_KIND_epoll)
 		oldest[0] = oldest[1];
 	if (tokens && (!oldest[0] || is_waiting(q, oldest[0]))) {
-		suspects_child_with_token(q);
+		suspects_child_with_token(q, object);
 		return;
 	}
 	if (needed == 2 && suspects_heard_anyway(q, oldest[0]))

@@ -2,6 +2,7 @@
  * the thread set off or by how such a wait went well, one to whom the way does not lead over there has nothing to do with it (see suspects.h). */
 #include "diagnose/own_ends.h"
 #include "diagnose/question.h"
+#include "diagnose/shared_word.h"
 
 /* The one thing, where it is a pipe or a connection; 0 else. */
 static uint64_t waits_on(const struct question *q)
@@ -17,8 +18,28 @@ static uint64_t waits_on(const struct question *q)
 	case OBJECT_KIND_tcp:
 	case OBJECT_KIND_unix_stream:
 		return object;
+	case OBJECT_KIND_udp:
+		return rule_holds(q->scene, RULE_faces_by_datagram) && ends_is_connected_datagram(q->inquiry->ends, object) ? object : 0;
 	}
 	return 0;
+}
+
+/* Those that have the memory mapped in which the awaited word lies, or are children for one of which it waits: nobody else ends such a wait. */
+static bool may_end_inside(const struct question *q, uint32_t thread)
+{
+	struct word_sharers sharers;
+
+	if (q->wait->end != WAIT_END_OPEN || q->wait->idle || !rule_holds(q->scene, RULE_faces_by_memory))
+		return false;
+	if (q->wait->kind == WAIT_KIND_child)
+		return thread ? scene_descends_from(q->scene, thread, scene_pid(q->scene, q->wait->thread)) : q->wait->hint != 0;
+	if (q->wait->kind != WAIT_KIND_futex || q->wait->hint ||
+	    !word_sharers_find(q->scene, q->inquiry->ends, q->wait, q->from, q->to, &sharers) || sharers.more)
+		return false;
+	for (uint32_t i = 0; i < sharers.count; i++)
+		if (!thread || scene_same_process(q->scene, sharers.items[i].thread, thread))
+			return true;
+	return false;
 }
 
 /* The descriptor is one by which the wait can be ended, and its process lives. */
@@ -84,8 +105,32 @@ static const struct facing *facing_of(struct question *q)
 	if (f->known)
 		return f;
 	*f = (struct facing){ .known = true, .object = waits_on(q), .holder = holder(q) };
-	f->any = f->object && is_facing(q, f->object, 0);
+	f->any = f->object ? is_facing(q, f->object, 0) : may_end_inside(q, 0);
 	return f;
+}
+
+/* However far from the victim the thread is, of which it is the only one. */
+void trust_facing(struct question *q)
+{
+	const struct facing *f = q->waiting_count > 2 && rule_holds(q->scene, RULE_faces_far) ? facing_of(q) : NULL;
+	uint32_t only = 0;
+
+	for (size_t i = 0; f && f->object && f->any && i < q->suspects->length; i++) {
+		struct suspect *s = &q->suspects->items[i];
+
+		if (s->hop_count != 1 || is_waiting(q, suspects_thread(s)) || !is_facing(q, f->object, suspects_thread(s)))
+			continue;
+		if (only && !scene_same_process(q->scene, only, suspects_thread(s)))
+			return;
+		only = suspects_thread(s);
+	}
+	for (size_t i = 0; only && i < q->suspects->length; i++) {
+		struct suspect *s = &q->suspects->items[i];
+
+		if (s->hop_count == 1 && scene_same_process(q->scene, suspects_thread(s), only) && s->confidence >= limit(q, LIMIT_peer_guess) &&
+		    s->confidence < limit(q, LIMIT_far_least))
+			s->confidence = s->hops[0].confidence = limit(q, LIMIT_far_least);
+	}
 }
 
 bool suspects_turned_from(struct question *q, const struct trail *trail)
@@ -96,7 +141,7 @@ bool suspects_turned_from(struct question *q, const struct trail *trail)
 	if (!f->holder && !f->any)
 		return false;
 	for (const struct trail *t = trail; t->level; t = &trails->items[t->parent])
-		if (f->holder ? scene_same_process(q->scene, t->thread, f->holder) : is_facing(q, f->object, t->thread))
+		if (f->holder ? scene_same_process(q->scene, t->thread, f->holder) : f->object ? is_facing(q, f->object, t->thread) : may_end_inside(q, t->thread))
 			return false;
 	return true;
 }

@@ -98,7 +98,42 @@ bool suspects_heard_anyway(const struct question *q, uint32_t process)
 	return w->timeout_ns != 0;
 }
 
-void suspects_child_with_token(struct question *q)
+/* Of who shares the tokens out, and waits for what it started: the only other one that it started, which has one by that. */
+static void suspect_fellow_with_token(struct question *q, uint64_t object)
+{
+	const struct ends *ends = q->inquiry->ends;
+	const struct tables *tables = q->scene->tables;
+	struct row row = ends_of_object(ends, object);
+	struct suspect s = { .confidence = limit(q, LIMIT_token_fellow), .hop_count = 2 };
+	uint32_t maker = 0, found = 0;
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		uint32_t other = tables_process(tables, ends_at(ends, row, i)->pid, q->from);
+		const struct wait *w = other && alive(q, other) && !is_waiting(q, other) &&
+			scene_descends_from(q->scene, q->wait->thread, scene_pid(q->scene, other)) ? stands_in(q, other) : NULL;
+
+		if (w && (w->kind == WAIT_KIND_child || w->kind == WAIT_KIND_poll) &&
+		    (!maker || tables->threads[other].start_ns < tables->threads[maker].start_ns))
+			maker = other;
+	}
+	for (uint32_t i = 1; maker && i < tables->thread_count; i++) {
+		const struct thread *t = &tables->threads[i];
+
+		if (t->parent_pid != scene_pid(q->scene, maker) || t->tid != t->pid || !alive(q, i) || is_waiting(q, i) ||
+		    scene_same_process(q->scene, i, q->wait->thread) || scene_descends_from(q->scene, q->wait->thread, t->pid))
+			continue;
+		if (found)
+			return;
+		found = i;
+	}
+	if (!found)
+		return;
+	s.hops[0] = (struct hop){ .from_ns = q->from, .thread = maker, .link = LINK_PEER, .confidence = s.confidence, .evidence = q->wait->begin_event };
+	s.hops[1] = (struct hop){ .from_ns = q->from, .thread = found, .link = LINK_CHILD, .confidence = s.confidence };
+	vec_push(q->suspects, s);
+}
+
+void suspects_child_with_token(struct question *q, uint64_t object)
 {
 	const struct tables *tables = q->scene->tables;
 	uint32_t pid = scene_pid(q->scene, q->wait->thread), found = 0;
@@ -107,6 +142,8 @@ void suspects_child_with_token(struct question *q)
 		if (tables->threads[i].parent_pid == pid && tables->threads[i].tid == tables->threads[i].pid && alive(q, i) && !is_waiting(q, i) &&
 		    (!found || tables->threads[i].start_ns < tables->threads[found].start_ns))
 			found = i;
+	if (!found && rule_holds(q->scene, RULE_tokens))
+		suspect_fellow_with_token(q, object);
 	suspect_thread(q, found, LINK_CHILD, (uint8_t)rule_infos[RULE_tokens].weight, q->wait->begin_event);
 }
 

@@ -306,12 +306,20 @@ void ask_twin(struct question *q)
 void ask_sharers(struct question *q)
 {
 	struct word_sharers sharers;
+	uint32_t resting = 0;
 
 	if (q->wait->hint || only_looks(q) || !word_sharers_find(q->scene, q->inquiry->ends, q->wait, q->from, q->to, &sharers) || sharers.more)
 		return;
+	for (uint32_t i = 0; i < sharers.count; i++)
+		resting += sharers.items[i].rests && rule_holds(q->scene, RULE_shares_at_rest);
 	for (uint32_t i = 0; i < sharers.count; i++) {
 		bool only = sharers.count == 1;
 
+		if (!only && resting && resting + 1 == sharers.count) {
+			if (!sharers.items[i].rests)
+				suspect_thread(q, sharers.items[i].thread, LINK_SHARES, limit(q, LIMIT_one_at_work), q->wait->begin_event);
+			continue;
+		}
 		if (only || (sharers.standing_out == 1 && sharers.items[i].stands_out))
 			suspect_thread(q, sharers.items[i].thread, only ? LINK_SHARES_ALONE : LINK_SHARES,
 				       !only ? limit(q, LIMIT_one_stands_out)

@@ -231,7 +231,6 @@ int now_look_repeat(struct now_look *look, uint64_t look_ns, const struct filter
 {
 	int r;
 
-	unlink(look->path); /* nobody wants it kept as PATH.old */
 	look->look_ns = look_ns;
 	look->calls = calls;
 	if (!look->by_flight)

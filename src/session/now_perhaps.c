@@ -119,6 +119,9 @@ bool now_perhaps_tells(const struct scene *scene, const struct ends *ends, const
 {
 	const struct actor *keeper = now_perhaps_keeper(d);
 
+	/* the last one rests, too: it was asked, if anybody was, as the wait began */
+	if (s->asks && !s->turned && d->last_wait && wait_is_loop_rest(&scene->waits[d->last_wait]) && rule_holds(scene, RULE_turned_unasked))
+		return false;
 	return keeper && sure_of(d) >= limit_of(scene, LIMIT_asks_sure) && !runs_the_same(scene, d->victim.thread, keeper->thread) &&
 	       (!s->awaited || awaited_tells(scene, d, keeper->thread, from_ns)) &&
 	       (!s->inside || !only_sleeps(scene, keeper->thread) || scene_descends_from(scene, keeper->thread, d->victim.pid)) &&
