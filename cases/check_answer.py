@@ -61,6 +61,8 @@ class Checker(Document):
         if not is_near(m['time'], self.length, 0):
             self.say(f'stuck for {m["time"]}: the window has {show(self.length)}')
         looked_at, whole = m['how'] == 'were looked at', self.answer.get('ended_ns', self.end) - self.answer.get('began_ns', self.start)
+        if looked_at and self.answer.get('since_ns'):  # before what was looked at, by what the trace tells besides
+            whole = self.end - self.answer['since_ns']
         if m['end'] and (m['end'] == 'first') != ('ended_ns' in self.answer):
             self.say(f'the {m["end"]} of it: the document tells of the other end')
         if looked_at != (whole > self.length) or (looked_at and not is_near(m['whole'], whole, 0)):

@@ -85,8 +85,9 @@ static const char *stuck_for(const struct describer *d, const struct diagnosis *
 	if (!g->since_ns)
 		return watched;
 	clock = clock_of(d, g->since_ns);
-	return arena_printf(d->arena, "%s (%sthe last %s of it are recorded)", describe_time(d->arena, g->end_ns - g->since_ns),
-			    clock ? arena_printf(d->arena, "since %s; ", clock) : "", watched);
+	return arena_printf(d->arena, "%s (%sthe last %s of it %s)", describe_time(d->arena, g->end_ns - g->since_ns),
+			    clock ? arena_printf(d->arena, "since %s; ", clock) : "", watched,
+			    g->since_ns < d->scene->start_ns ? "are recorded" : "were looked at");
 }
 
 static void tell_verdict(const struct describer *d, const struct diagnosis *g, struct buf *buf)

@@ -65,7 +65,7 @@ static const struct diagnosis *diagnose_standing(struct now_answers *look, const
 	if (s->last_ns > request.from_ns)
 		request.from_ns = s->last_ns;
 	request.since_ns = now_before_since(&look->before, scene, s->thread, request.from_ns);
-	if (!request.since_ns && s->polls && s->since_ns < request.from_ns)
+	if (!request.since_ns && s->last_ns && s->since_ns < request.from_ns)
 		request.since_ns = s->since_ns;
 	return diagnose(&look->arena, look->session.diagnoser, &request);
 }

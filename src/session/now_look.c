@@ -19,6 +19,7 @@
 #include "record/signals.h"
 #include "session/ring_copy.h"
 #include "trace/event.h"
+#include "trace/trace.h"
 
 #define SAMPLE_HZ 199u            /* the look is short */
 #define LOOK_LEAST_NS 100000000ull /* behind its first snapshot, without which nobody is known to stand still */
@@ -60,12 +61,26 @@ static bool wants_none(int r)
 	return r == -ENOENT || r == -EPERM || r == -EACCES || r == -ENOTDIR;
 }
 
+/* How much of a look the copy lacks, as of a recorder that has just begun. */
+static uint64_t lacks(const struct now_look *look)
+{
+	struct trace *trace = NULL;
+	uint64_t seen = 0;
+
+	if (look->patient || trace_open(look->path, &trace, NULL))
+		return 0;
+	seen = trace_summary(trace)->end_ns - trace_summary(trace)->start_ns;
+	trace_close(trace);
+	return seen < look->look_ns ? look->look_ns - seen : 0;
+}
+
 /* 1: it can not be had this way. */
 static int take_from_flight(struct now_look *look, struct err *err)
 {
 	struct ring_copy_want want = { .last_ns = look->look_ns > HISTORY_NS ? look->look_ns : HISTORY_NS, .most_events = HISTORY_EVENTS };
 	struct err why = { 0 };
 	struct buf folder;
+	uint64_t left_ns;
 	int r;
 
 	buf_init(&folder);
@@ -80,6 +95,17 @@ static int take_from_flight(struct now_look *look, struct err *err)
 		r = control_ask_within("snapshot", ASKED_MS, &folder, &why);
 	if (!r)
 		r = ring_copy(buf_str(&folder), look->path, &want, &why);
+	left_ns = r ? 0 : lacks(look);
+	if (left_ns && now_look_pause(look, left_ns)) {
+		buf_done(&folder);
+		return err_set(err, -EINTR, "interrupted");
+	}
+	if (left_ns) {
+		unlink(look->path); /* nobody wants it kept as PATH.old */
+		buf_clear(&folder);
+		r = control_ask_within("snapshot", ASKED_MS, &folder, &why);
+		r = r ? r : ring_copy(buf_str(&folder), look->path, &want, &why);
+	}
 	if (r) {
 		if (!wants_none(r))
 			sink_printf(look->context->notes, "without the recorder in the background: %s\n", why.text);
@@ -231,6 +257,7 @@ int now_look_repeat(struct now_look *look, uint64_t look_ns, const struct filter
 {
 	int r;
 
+	look->taken = look->path;
 	look->look_ns = look_ns;
 	look->calls = calls;
 	if (!look->by_flight)

@@ -40,7 +40,7 @@ int now_look_open(struct now_look *look, struct err *err);
 int now_look_take(struct now_look *look, struct err *err);
 /* Nobody said how long. */
 bool now_look_may_repeat(const struct now_look *look);
-/* In place of the one before, for so long, with each system call of those: what they look at between their sleeps. */
+/* For so long, with each system call of those: what they look at between their sleeps. */
 int now_look_repeat(struct now_look *look, uint64_t look_ns, const struct filter *calls, struct err *err);
 /* Waits; -EINTR as above. */
 int now_look_pause(struct now_look *look, uint64_t ns);

@@ -514,7 +514,7 @@ static void put_moment(const struct session *session, const struct diagnosis *g,
 	buf_init(&when);
 	trace_wall_format(&when, wall_ns);
 	/* to the millisecond */
-	if (g->since_ns)
+	if (g->since_ns && begin_ns < trace_ns)
 		buf_printf(buf, "\nIt began at %.23s, %.3f s before the trace.\n", buf_str(&when), (double)(trace_ns - begin_ns) / 1e9);
 	else if (g->perhaps_since_ns)
 		buf_printf(buf, "\nIt was so at %.23s, as the trace began, and perhaps for %.3f s then.\n", buf_str(&when),
@@ -547,41 +547,100 @@ static bool links_alike(const struct chain_link *a, const struct chain_link *b)
 	return a->actor.kind == b->actor.kind && a->actor.thread == b->actor.thread && !strcmp(a->state, b->state) && !strcmp(at, bt);
 }
 
+#define TURNS_LEAST 3u /* of two that take turns, to be told together */
+
+/* Links of a chain that are told by one line. */
+struct chain_line {
+	const struct chain_link *first;
+	uint64_t ns;
+	unsigned times;
+};
+
+static void put_line(struct arena *arena, const struct diagnosis *g, const struct chain_line *line, uint64_t start_ns, struct buf *buf)
+{
+	const struct chain_link *l = line->first;
+
+	buf_printf(buf, "  %10.3f s %10s  %s: ", (double)(l->start_ns - start_ns) / 1e9, describe_time(arena, line->ns), answer_who(arena, &l->actor));
+	buf_escaped(buf, l->state, strlen(l->state), NULL);
+	buf_text(buf, line->times > 1 ? arena_printf(arena, ", %u times\n", line->times) : "\n");
+	if (line->ns * 20 > g->end_ns - g->start_ns)
+		put_frames(arena, l, buf);
+}
+
+/* The same again, with next to nothing between, is one line; -> behind its last link. */
+static size_t take_line(const struct diagnosis *g, size_t i, struct chain_line *ret, size_t *left_out)
+{
+	*ret = (struct chain_line){ 0 };
+	for (; i < g->chain_count && !answer_link_shown(g, &g->chain[i]); i++)
+		++*left_out;
+	if (i == g->chain_count)
+		return i;
+	*ret = (struct chain_line){ .first = &g->chain[i], .ns = g->chain[i].end_ns - g->chain[i].start_ns, .times = 1 };
+	i++;
+	for (size_t next = i; next < g->chain_count; next++) {
+		const struct chain_link *m = &g->chain[next];
+
+		if (links_alike(ret->first, m)) {
+			*left_out += next - i;
+			ret->ns += m->end_ns - m->start_ns;
+			ret->times++;
+			i = next + 1;
+		} else if (answer_link_shown(g, m)) {
+			break;
+		}
+	}
+	return i;
+}
+
+/* Of two that take turns, as who looks again and again and the one whom it looks for do, each is one line. */
+static size_t take_turns(const struct diagnosis *g, size_t i, struct chain_line ret[2], size_t *left_out)
+{
+	struct chain_line next;
+	unsigned count = 0;
+	size_t after = i, skipped = 0;
+
+	ret[1] = (struct chain_line){ 0 };
+	for (size_t at = i; at < g->chain_count; at = after) {
+		struct chain_line *line = &ret[count % 2];
+		size_t before = skipped;
+
+		after = take_line(g, at, &next, &skipped);
+		if (!next.first || (count > 1 && !links_alike(line->first, next.first))) {
+			skipped = before;
+			after = at;
+			break;
+		}
+		if (count < 2)
+			*line = next;
+		else {
+			line->ns += next.ns;
+			line->times += next.times;
+		}
+		count++;
+	}
+	if (count < 2 * TURNS_LEAST)
+		return i;
+	*left_out += skipped;
+	return after;
+}
+
 static void put_chain(struct arena *arena, const struct session *session, const struct diagnosis *g, struct buf *buf)
 {
 	uint64_t start = trace_summary(session->trace)->start_ns;
-	uint64_t window = g->end_ns - g->start_ns;
 	size_t left_out = 0;
 
 	buf_text(buf, "\nWhere the time went:\n");
-	for (size_t i = 0; i < g->chain_count; ) {
-		const struct chain_link *l = &g->chain[i];
-		uint64_t ns = l->end_ns - l->start_ns;
-		unsigned times = 1;
+	for (size_t i = 0, next; i < g->chain_count; i = next) {
+		struct chain_line lines[2] = { { 0 } };
 
-		i++;
-		if (!answer_link_shown(g, l)) {
-			left_out++;
-			continue;
+		next = take_turns(g, i, lines, &left_out);
+		if (next == i) {
+			lines[1] = (struct chain_line){ 0 };
+			next = take_line(g, i, &lines[0], &left_out);
 		}
-		/* The same again, with next to nothing between, is one line. */
-		for (size_t next = i; next < g->chain_count; next++) {
-			const struct chain_link *m = &g->chain[next];
-
-			if (links_alike(l, m)) {
-				left_out += next - i;
-				ns += m->end_ns - m->start_ns;
-				times++;
-				i = next + 1;
-			} else if (answer_link_shown(g, m)) {
-				break;
-			}
-		}
-		buf_printf(buf, "  %10.3f s %10s  %s: ", (double)(l->start_ns - start) / 1e9, describe_time(arena, ns), answer_who(arena, &l->actor));
-		buf_escaped(buf, l->state, strlen(l->state), NULL);
-		buf_text(buf, times > 1 ? arena_printf(arena, ", %u times\n", times) : "\n");
-		if (ns * 20 > window)
-			put_frames(arena, l, buf);
+		for (unsigned k = 0; k < 2; k++)
+			if (lines[k].first)
+				put_line(arena, g, &lines[k], start, buf);
 	}
 	if (left_out)
 		buf_printf(buf, "  (%zu links of less than half a per cent are left out)\n", left_out);
