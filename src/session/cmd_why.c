@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "diagnose/answer.h"
 #include "session/command.h"
+#include "session/cut_sets.h"
 #include "session/session.h"
 #include "session/why.h"
 
@@ -58,6 +59,8 @@ static int run_why(struct command_context *context, struct err *err)
 		why_others_text(context->arena, &session, &reply, &buf);
 		if (!r && buf.length)
 			sink_buf(context->notes, &buf);
+		if (!r && session.scene)
+			cut_sets_note(context->arena, session.scene, reply.diagnosis, context->notes);
 		buf_done(&buf);
 	}
 	if (!r && reply.diagnosis->verdict == VERDICT_NONE)

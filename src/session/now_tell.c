@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "diagnose/answer.h"
+#include "session/cut_sets.h"
 #include "session/loop_tasks.h"
 #include "session/now_children.h"
 #include "session/now_perhaps.h"
@@ -213,8 +214,11 @@ static void put_json(struct now_answers *look, struct buf *buf)
 }
 
 /* What the snapshot left out to be done in time. */
-static void note_left_out(const struct now_answers *look)
+static void note_left_out(struct now_answers *look)
 {
+	for (size_t i = 0; i < look->count; i++)
+		if (look->findings[i].diagnosis)
+			cut_sets_note(&look->arena, look->session.scene, look->findings[i].diagnosis, look->context->notes);
 	if (look->last.unread)
 		sink_printf(look->context->notes, "of %" PRIu32 " threads only waits are known: their processes' memory could not be read, or not in time\n",
 			    look->last.unread);

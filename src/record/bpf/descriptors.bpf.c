@@ -25,9 +25,6 @@ struct {
 	__type(value, struct state_watch);
 } watch_room SEC(".maps");
 
-/* What one descriptor may take of the iterator's buffer, which is of eight pages: one that took more would end the walk over all
- * others. A set that holds more is told in part. */
-#define STATE_SHOWN_BYTES 32000u
 static u32 state_room; /* left of that */
 
 static __always_inline bool state_write(struct seq_file *seq, void *record, u32 bytes)

@@ -8,6 +8,10 @@
 #define STATE_TEXT_BYTES 256
 #define STATE_SET_ITEMS 1000     /* of one epoll set or inotify group, at most: see STATE_SHOWN_BYTES */
 
+/* What one descriptor may take of the iterator's buffer, which is of eight pages: one that took more would end the walk over all
+ * others. A set that holds more is told in part. */
+#define STATE_SHOWN_BYTES 32000u
+
 enum state_record_type { STATE_RECORD_DESCRIPTOR, STATE_RECORD_POLL_ITEM, STATE_RECORD_WATCH, STATE_RECORD_FUSE_ASKED, STATE_RECORD_BLOCKED,
 			 STATE_RECORD_CALL_HELD };
 
