@@ -52,7 +52,7 @@ static void add_hole(struct trace *trace, uint16_t cpu, uint32_t file, uint64_t 
 	struct chunk chunk = { .cpu = cpu, .file = file, .at = at, .count = 1, .state_count = 1, .gap = true };
 
 	chunk.first_ns = chunk.last_ns = gap.from_ns;
-	chunk.hole = gap;
+	chunk.hole = arena_memdup(&trace->arena, &gap, sizeof(gap));
 	chunk.types[EVENT_gap / 64] |= 1ull << (EVENT_gap % 64);
 	vec_push(&trace->chunks, chunk);
 	vec_push(&trace->gaps, gap);

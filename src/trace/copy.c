@@ -88,7 +88,7 @@ static int add_chunk(struct copy *copy, const struct chunk *chunk, struct err *e
 	unsigned bad = atomic_load_explicit(&chunk->bad, memory_order_relaxed);
 
 	if (chunk->gap)
-		return add_gap(copy, chunk->hole, chunk->cpu, err);
+		return add_gap(copy, *chunk->hole, chunk->cpu, err);
 	if (chunk->last_ns < copy->from_ns)
 		return 0;
 	if (chunk->refused || bad)

@@ -185,7 +185,7 @@ static uint64_t open_chunk(struct trace_cursor *cursor, size_t number, uint64_t 
 	source->at = 0;
 	source->is_gap = false;
 	if (chunk->gap) {
-		set_gap(source, chunk->hole);
+		set_gap(source, *chunk->hole);
 	} else if ((reason = read_chunk(cursor, number, source))) {
 		if (reason == GAP_REASON_unknown)
 			cursor->unknown++;

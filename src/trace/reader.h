@@ -39,8 +39,8 @@ struct chunk {
 	uint16_t cpu, flags;
 	bool gap;                     /* not in the file: `hole` is all */
 	bool refused;                 /* overlaps others in a way that the writer never makes */
-	struct trace_gap hole;
 	atomic_uint bad;              /* GAP_REASON_ damaged or unknown, when its payload cannot be read; 0 */
+	const struct trace_gap *hole; /* in the trace's arena */
 };
 
 struct clock_point {
