@@ -225,8 +225,8 @@ static void tell_other_end(const struct describer *d, const struct diagnosis *g,
 		if (!walk_other_end_came(scene, w) || !most_of(scene, w->end_ns - w->start_ns, g->end_ns - g->start_ns))
 			continue;
 		describe_thread(d, w->waker, w->end_ns, &who);
-		buf_printf(buf, w->kind == WAIT_KIND_open ? " Nobody had the other end of what it opened until %s came (event %" PRIu64 ")."
-							  : " Nobody wrote to what it reads until %s came (event %" PRIu64 ").",
+		buf_printf(buf, w->kind == WAIT_KIND_open ? " Nobody had the other end of what it opened until %s came (event %" PRIu32 ")."
+							  : " Nobody wrote to what it reads until %s came (event %" PRIu32 ").",
 			   answer_who(d->arena, &who), w->end_event);
 		return;
 	}

@@ -463,8 +463,8 @@ static bool waited_for_end(const struct scene *scene, const struct wake *k)
 {
 	const struct span *span = scene_span(scene, k->target, k->time - 1);
 
-	return span && span->state == SPAN_WAITING && scene->waits[span->wait].waker == k->waker &&
-	       (scene->waits[span->wait].kind == WAIT_KIND_child || scene->waits[span->wait].kind == WAIT_KIND_vfork);
+	return span && span->state == SPAN_WAITING && scene->waits[span_wait(span)].waker == k->waker &&
+	       (scene->waits[span_wait(span)].kind == WAIT_KIND_child || scene->waits[span_wait(span)].kind == WAIT_KIND_vfork);
 }
 
 /* Its loop rests in one place for whoever comes; the other, which waits in a call for one answer alone, had woken
@@ -474,7 +474,7 @@ static bool answers_client(const struct follower *f, uint32_t at, const struct w
 	const struct scene *scene = f->scene;
 	const struct episode *rest = at ? NULL : scene_episode(scene, k->waker, f->trails->items[0].rest_ns);
 	const struct span *span = scene_span(scene, k->target, k->time - 1);
-	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span->wait] : NULL;
+	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span_wait(span)] : NULL;
 
 	if (!rest || !its || !wait_is_loop_rest(&scene->waits[rest->last]) || its->waker != k->waker ||
 	    (its->kind != WAIT_KIND_read && (its->kind != WAIT_KIND_poll || its->argument > 1)))
@@ -523,7 +523,7 @@ static bool answers_fellow(const struct follower *f, uint32_t at, const struct w
 {
 	const struct scene *scene = f->scene;
 	const struct span *span = at ? NULL : scene_span(scene, k->target, k->time - 1);
-	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span->wait] : NULL;
+	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span_wait(span)] : NULL;
 
 	if (!its || its->waker != k->waker || its->hint || (its->kind != WAIT_KIND_futex && its->kind != WAIT_KIND_semaphore) ||
 	    !scene_same_process(scene, k->waker, k->target) || scene->tables->threads[k->target].creator == k->waker)
@@ -542,7 +542,7 @@ static bool answers_fellow(const struct follower *f, uint32_t at, const struct w
 static bool answers_fuse(const struct scene *scene, const struct wake *k)
 {
 	const struct span *span = scene_span(scene, k->target, k->time - 1);
-	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span->wait] : NULL;
+	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span_wait(span)] : NULL;
 
 	return its && its->kind == WAIT_KIND_fuse && its->waker == k->waker;
 }
@@ -551,7 +551,7 @@ static bool answers_fuse(const struct scene *scene, const struct wake *k)
 static bool went_on_inside(const struct scene *scene, const struct wake *k)
 {
 	const struct span *span = scene_span(scene, k->target, k->time - 1);
-	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span->wait] : NULL;
+	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span_wait(span)] : NULL;
 
 	return its && its->waker == k->waker && rule_holds(scene, RULE_went_on_inside) &&
 	       (its->kind == WAIT_KIND_block_io || its->kind == WAIT_KIND_kernel_lock || its->kind == WAIT_KIND_fault || its->kind == WAIT_KIND_sync);
@@ -561,7 +561,7 @@ static bool went_on_inside(const struct scene *scene, const struct wake *k)
 static bool gives_turn(const struct scene *scene, const struct wake *k)
 {
 	const struct span *span = scene_span(scene, k->target, k->time - 1);
-	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span->wait] : NULL;
+	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span_wait(span)] : NULL;
 
 	return its && its->kind == WAIT_KIND_futex && its->hint_kind == HINT_KIND_interpreter_lock && its->hint == k->waker;
 }
@@ -570,7 +570,7 @@ static bool gives_turn(const struct scene *scene, const struct wake *k)
 static bool came_to_fifo(const struct scene *scene, const struct wake *k)
 {
 	const struct span *span = scene_span(scene, k->target, k->time - 1);
-	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span->wait] : NULL, *next;
+	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span_wait(span)] : NULL, *next;
 
 	if (!its || its->kind != WAIT_KIND_open || its->waker != k->waker || !rule_holds(scene, RULE_came_to_fifo) ||
 	    its + 1 == &scene->waits[scene_waits_end(scene, k->target)])

@@ -156,7 +156,7 @@ static bool asks_own_child(const struct scene *scene, const struct wait *w, cons
 static bool only_opened(const struct scene *scene, const struct wait *w, const struct wake *wake)
 {
 	const struct span *span = scene_span(scene, wake->target, wake->time - 1);
-	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span->wait] : NULL;
+	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span_wait(span)] : NULL;
 
 	return w->cause == WAKE_CAUSE_exit && its && its->kind == WAIT_KIND_open && its->end_event == wake->number;
 }

@@ -46,7 +46,7 @@ static bool awaits_children(const struct finder *f, const struct wait *w)
 
 static bool is_at_work(const struct scene *scene, const struct span *s)
 {
-	uint8_t kind = s->state == SPAN_WAITING ? scene->waits[s->wait].kind : WAIT_KIND_none;
+	uint8_t kind = s->state == SPAN_WAITING ? scene->waits[span_wait(s)].kind : WAIT_KIND_none;
 
 	return s->state == SPAN_RUNNING || s->state == SPAN_RUNNABLE || kind == WAIT_KIND_block_io || kind == WAIT_KIND_sync || kind == WAIT_KIND_fault;
 }
@@ -54,7 +54,7 @@ static bool is_at_work(const struct scene *scene, const struct span *s)
 /* One by which a script that nobody asks about takes its time: it does nothing else, and slept as long as it meant to, or sleeps still. */
 static bool sleeps_on_purpose(const struct finder *f, const struct span *s)
 {
-	const struct wait *w = s->state == SPAN_WAITING ? &f->scene->waits[s->wait] : NULL;
+	const struct wait *w = s->state == SPAN_WAITING ? &f->scene->waits[span_wait(s)] : NULL;
 
 	const struct episode *e = w ? &f->scene->episodes[w->episode] : NULL;
 

@@ -34,23 +34,36 @@ enum span_state {
 	SPAN_ABSENT     /* not born yet, or ended */
 };
 
+/* Of what there are millions: no holes between them. */
+#define SCENE_DENSE __attribute__((packed, aligned(4)))
+
 /* It ends where the next one in its row starts; behind each row stands one
  * more entry, which only ends the last. */
-struct span {
+struct SCENE_DENSE span {
 	uint64_t start_ns;
-	uint32_t wait;       /* SPAN_WAITING and SPAN_STOPPED: index into waits; else 0 */
-	uint16_t cpu;        /* SPAN_RUNNING: where; SPAN_RUNNABLE: where it is queued */
-	uint8_t state;       /* enum span_state */
-	bool throttled;      /* SPAN_RUNNABLE: its group's quota is used up */
+	uint32_t place : 28;     /* span_wait, span_cpu */
+	uint32_t state : 3;      /* enum span_state */
+	uint32_t throttled : 1;  /* SPAN_RUNNABLE: its group's quota is used up */
 };
+_Static_assert(sizeof(struct span) == 12, "no holes");
+#define SPAN_PLACES (1u << 28)
+
+/* SPAN_WAITING and SPAN_STOPPED: index into waits, 0 not known; else 0. */
+static inline uint32_t span_wait(const struct span *span)
+{
+	return span->state == SPAN_WAITING || span->state == SPAN_STOPPED ? span->place : 0;
+}
+
+/* SPAN_RUNNING: where; SPAN_RUNNABLE: where it is queued. */
+static inline uint16_t span_cpu(const struct span *span)
+{
+	return (uint16_t)span->place;
+}
 
 static inline uint64_t span_end(const struct span *span)
 {
 	return span[1].start_ns;
 }
-
-/* Of what there are millions: no holes between them. */
-#define SCENE_DENSE __attribute__((packed, aligned(4)))
 
 /* Who had a processor, 0 nobody; ends where the next one starts, as spans do. */
 struct SCENE_DENSE cpu_run {
@@ -81,8 +94,8 @@ struct wait {
 	uint64_t object;
 	uint64_t detail;         /* second word: of poll the first object */
 	uint64_t timeout_ns;     /* its time limit, 0 none known */
-	uint64_t begin_event;    /* number of the switch that began it, 0 none */
-	uint64_t end_event;      /* number of the wake-up, 0 none */
+	uint32_t begin_event;    /* number of the switch that began it, 0 none; as the graph's */
+	uint32_t end_event;      /* number of the wake-up, 0 none */
 	uint32_t site;           /* equal for waits at the same place in the program */
 	uint32_t thread;
 	uint32_t waker;          /* thread that woke it, or whose timer or request did; 0 none */
@@ -99,7 +112,7 @@ struct wait {
 	uint8_t confidence : 7;  /* of the wake-up, per cent: 100 observed, less where events were lost around it */
 	uint8_t idle : 1;        /* marked as harmless by a rule or the person */
 };
-_Static_assert(sizeof(struct wait) == 96, "no holes");
+_Static_assert(sizeof(struct wait) == 88, "no holes");
 
 /* On a word that other processes may change; one whose operation is not known is taken to be private. */
 static inline bool wait_is_shared(const struct wait *w)
@@ -153,9 +166,9 @@ struct episode {
 
 /* A thread's wake-up of another that was waiting, by its own doing: not that of
  * an interrupt in its place, and not one that a correction has cut. */
-struct wake {
+struct SCENE_DENSE wake {
 	uint64_t time;
-	uint64_t number;
+	uint32_t number;
 	uint32_t waker, target;
 };
 

@@ -84,13 +84,6 @@ static const uint64_t *fields_of(struct making *m)
 	return m->fields;
 }
 
-/* They are in the waits now; only corrections lay these out again. */
-static void forget_details(struct scene *scene)
-{
-	wait_details_free(scene->wait_details);
-	scene->wait_details = NULL;
-}
-
 static int make(struct making *m, const struct tables *tables, struct err *err)
 {
 	struct graph_options options = { .watch = see, .watch_end = begin_rows, .watch_data = m, .room = m->room,
@@ -106,9 +99,7 @@ static int make(struct making *m, const struct tables *tables, struct err *err)
 		if (m->lazily)
 			scene_lay_lazily(scene);
 		else
-			scene_lay(scene);
-		if (m->watch)
-			forget_details(scene);
+			scene_lay(scene, m->watch != NULL);
 	}
 	end_rows(m);
 	if (!r && !m->lazily)

@@ -52,9 +52,22 @@ struct scene_frequent *gatherer_frequent(struct gatherer *gatherer);
 void gatherer_give(struct gatherer *gatherer, struct scene *scene);
 
 /* Lays spans, waits and wake-ups out from the scene's graph, in place of those laid out
- * before; scene_join_waits is due then. */
-void scene_lay(struct scene *scene);
-/* The same, thread by thread, as they are asked for; waits are joined then, too. */
+ * before; scene_join_waits is due then. For good: nobody corrects it, and what only that needs is forgotten. */
+void scene_lay(struct scene *scene, bool for_good);
+/* Part of it: the wake-ups, from the waits. */
+void scene_lay_wakes(struct scene *scene);
+/* By which another thread ended the wait. */
+static inline bool scene_is_wake(const struct wait *w)
+{
+	return w->end == WAIT_END_THREAD && w->end_event;
+}
+
+static inline bool scene_wake_is_later(const struct wake *a, const struct wake *b)
+{
+	return a->time > b->time || (a->time == b->time && a->number > b->number);
+}
+
+/* All of it, thread by thread, as they are asked for; waits are joined then, too. */
 void scene_lay_lazily(struct scene *scene);
 /* Of a poll's array what it asks for is what is left, and what the wait is for, before waits are laid out. */
 void scene_narrow_polls(struct scene *scene);

@@ -107,7 +107,7 @@ static int take(struct scene *scene, const struct rules *corrections, struct err
 
 	if (r)
 		return r;
-	scene_lay(scene);
+	scene_lay(scene, false);
 	scene->boundaries = (struct numbers){ arena_array(&scene->arena, uint64_t, count * 2), 0 };
 	scene->object_names = arena_array(&scene->arena, struct object_name, count);
 	scene->name_count = 0;

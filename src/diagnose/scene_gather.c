@@ -39,7 +39,7 @@ struct gatherer {
 	struct map end_of;                    /* hash -> place in frequent.ends; of equal hashes the next free one */
 	uint32_t recent_ends[RECENT_ENDS];    /* by hash */
 	struct vec(struct cpu_rows) cpus;
-	uint64_t events;                      /* of the trace, about */
+	uint64_t switches;                    /* of a processor, about */
 	/* behind the pass */
 	struct scene *scene;
 	struct thread_tracker tracker;
@@ -95,7 +95,7 @@ static struct cpu_rows *cpu_of(struct gatherer *b, const struct event *e)
 	cpu = &b->cpus.items[e->cpu];
 	if (!cpu->runs.length) {
 		cpu->first_ns = e->time;
-		vec_reserve(&cpu->runs, expected(b->events * 2 / 3));
+		vec_reserve(&cpu->runs, expected(b->switches));
 		vec_push(&cpu->runs, ((struct cpu_run){ b->start_ns, e->tid }));
 	}
 	return cpu;
@@ -262,13 +262,17 @@ static const uint16_t scene_events[] = {
 struct gatherer *gatherer_new(const struct trace *trace)
 {
 	struct gatherer *b = mem_zalloc(sizeof(*b));
+	const struct trace_summary *summary = trace_summary(trace);
+	uint64_t events = trace_events_about(trace);
 
 	b->trace = trace;
-	b->start_ns = trace_summary(trace)->start_ns;
-	b->end_ns = trace_summary(trace)->end_ns;
-	b->events = trace_events_about(trace);
+	b->start_ns = summary->start_ns;
+	b->end_ns = summary->end_ns;
+	b->switches = events * 2 / 3;
+	if (summary->busy_cpus > 1)
+		b->switches = b->switches * 5 / 4 / summary->busy_cpus;
 	b->waits = mem_zalloc(sizeof(*b->waits));
-	vec_reserve(&b->waits->items, expected(b->events / 2));
+	vec_reserve(&b->waits->items, expected(events / 2));
 	arena_init(&b->arena);
 	map_init(&b->end_of);
 	map_init(&b->frequent.long_messages);
@@ -659,6 +663,8 @@ void gatherer_give(struct gatherer *b, struct scene *scene)
 	scene_narrow_polls(scene);
 	map_done(&b->fuse_open);
 	map_done(&b->signals_open);
+	vec_done(&b->rare);
+	arena_done(&b->arena);
 }
 
 uint64_t gatherer_end_ns(const struct gatherer *b)

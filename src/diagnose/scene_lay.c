@@ -1,6 +1,6 @@
 /* Laying the graph out as a scene: each thread's spans and waits from its
- * stretches, the wake-ups it made from the waits that they ended. Threads do not
- * depend on each other here, so two workers share them. */
+ * stretches. Threads do not depend on each other here, so two workers share them.
+ * The wake-ups that they made follow from the waits (scene_wakes.c). */
 #include "diagnose/scene_build.h"
 
 #include <pthread.h>
@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "base/populate.h"
 #include "base/search.h"
+#include "base/sparse.h"
 #include "graph/graph.h"
 
 #define LOST_CONFIDENCE 60     /* of a wake-up around which events were lost */
@@ -33,10 +34,14 @@ struct layout {
 	struct wait *waits;
 	size_t *first_span;        /* by thread: place in its worker's spans */
 	uint8_t *worker_of;
-	_Atomic uint64_t *places;  /* of stacks, by frame.at; 0 not found yet */
+	_Atomic uint64_t *places;  /* of stacks, by node; 0 not found yet */
+	struct sparse places_memory;
 	atomic_uint next;          /* thread to be taken up */
+	unsigned steps;            /* that are due, as bits */
 	struct worker workers[WORKERS];
 };
+
+enum { LAYS_waits = 1, LAYS_spans = 2 };
 
 /* ---- waits ---- */
 
@@ -50,7 +55,7 @@ static uint64_t place_of(const struct layout *l, struct worker *worker, uint32_t
 
 	vec_clear(&worker->path);
 	for (uint32_t node = stack; node && node < tables->frame_count && !place; node = frames[node].parent) {
-		place = atomic_load_explicit(&l->places[frames[node].at], memory_order_relaxed);
+		place = atomic_load_explicit(&l->places[node], memory_order_relaxed);
 		if (!place)
 			vec_push(&worker->path, node);
 	}
@@ -60,7 +65,7 @@ static uint64_t place_of(const struct layout *l, struct worker *worker, uint32_t
 		place = hash_u64(place ^ hash_u64(frames[node].address ^ (uint64_t)frames[node].module << 48)) | 1;
 		if (!frames[node].address)
 			place = node;
-		atomic_store_explicit(&l->places[frames[node].at], place, memory_order_relaxed);
+		atomic_store_explicit(&l->places[node], place, memory_order_relaxed);
 	}
 	return place;
 }
@@ -70,7 +75,7 @@ static uint64_t place_of(const struct layout *l, struct worker *worker, uint32_t
 static uint32_t site_of(const struct layout *l, struct worker *worker, const struct wait *w)
 {
 	const struct tables *tables = l->scene->tables;
-	bool told = w->ustack < tables->frame_count && tables->frames[w->ustack].at;
+	bool told = w->ustack < tables->frame_count && tables->frames[w->ustack].depth;
 	uint64_t stack = told ? place_of(l, worker, w->ustack) : w->ustack;
 	uint64_t site = hash_u64((uint64_t)w->syscall << 40 ^ (uint64_t)w->kind << 32 ^ stack);
 
@@ -277,7 +282,7 @@ static void put_span(struct span_writer *s, struct span span)
 {
 	struct span *last = s->worker->spans.length > s->first ? &s->worker->spans.items[s->worker->spans.length - 1] : NULL;
 
-	if (last && last->state == span.state && last->wait == span.wait && last->cpu == span.cpu && last->throttled == span.throttled)
+	if (last && last->state == span.state && last->place == span.place && last->throttled == span.throttled)
 		return;
 	vec_push_populated(&s->worker->spans, &s->worker->populated, span);
 }
@@ -291,9 +296,9 @@ static void put_runnable(struct span_writer *s, const struct graph_interval *i)
 	for (; s->throttling < g->throttlings.length && g->throttlings.items[s->throttling].time <= i->start_ns; s->throttling++)
 		if (g->throttlings.items[s->throttling].time >= s->ran_until)
 			throttled = g->throttlings.items[s->throttling].throttled;
-	put_span(s, (struct span){ i->start_ns, 0, i->cpu, SPAN_RUNNABLE, throttled });
+	put_span(s, (struct span){ i->start_ns, i->cpu, SPAN_RUNNABLE, throttled });
 	for (; s->throttling < g->throttlings.length && g->throttlings.items[s->throttling].time < i->end_ns; s->throttling++)
-		put_span(s, (struct span){ g->throttlings.items[s->throttling].time, 0, i->cpu, SPAN_RUNNABLE,
+		put_span(s, (struct span){ g->throttlings.items[s->throttling].time, i->cpu, SPAN_RUNNABLE,
 					   g->throttlings.items[s->throttling].throttled });
 }
 
@@ -304,10 +309,10 @@ static void put_waiting(struct span_writer *s, const struct graph_interval *i, u
 	while (s->wait < end && waits[s->wait].end_ns <= i->start_ns)
 		s->wait++;
 	if (s->wait < end && waits[s->wait].start_ns <= i->start_ns)
-		put_span(s, (struct span){ i->start_ns, s->wait, i->cpu,
+		put_span(s, (struct span){ i->start_ns, s->wait % SPAN_PLACES,
 			waits[s->wait].kind == WAIT_KIND_stop ? SPAN_STOPPED : SPAN_WAITING, false });
 	else
-		put_span(s, (struct span){ i->start_ns, 0, i->cpu, SPAN_UNKNOWN, false });
+		put_span(s, (struct span){ i->start_ns, i->cpu, SPAN_UNKNOWN, false });
 }
 
 /* Where a thread's row of spans begins: a wait that stood at the beginning is told whole. */
@@ -337,7 +342,7 @@ static void lay_spans(struct layout *l, struct worker *worker, uint32_t thread)
 		case INTERVAL_running:
 			t->running_ns += i.end_ns - i.start_ns;
 			s.ran_until = i.end_ns;
-			put_span(&s, (struct span){ i.start_ns, 0, i.cpu, SPAN_RUNNING, false });
+			put_span(&s, (struct span){ i.start_ns, i.cpu, SPAN_RUNNING, false });
 			break;
 		case INTERVAL_runnable:
 			put_runnable(&s, &i);
@@ -348,15 +353,15 @@ static void lay_spans(struct layout *l, struct worker *worker, uint32_t thread)
 			put_waiting(&s, &i, t->wait + t->wait_count);
 			break;
 		case INTERVAL_lost:
-			put_span(&s, (struct span){ i.start_ns, 0, i.cpu, SPAN_UNKNOWN, false });
+			put_span(&s, (struct span){ i.start_ns, i.cpu, SPAN_UNKNOWN, false });
 			break;
 		case INTERVAL_absent:
-			put_span(&s, (struct span){ i.start_ns, 0, 0, SPAN_ABSENT, false });
+			put_span(&s, (struct span){ i.start_ns, 0, SPAN_ABSENT, false });
 			break;
 		}
 	}
 	t->span_count = (uint32_t)(worker->spans.length - s.first);
-	vec_push(&worker->spans, ((struct span){ scene->end_ns, 0, 0, SPAN_ABSENT, false }));
+	vec_push(&worker->spans, ((struct span){ scene->end_ns, 0, SPAN_ABSENT, false }));
 	l->first_span[thread] = s.first;
 	l->worker_of[thread] = (uint8_t)(worker - l->workers);
 }
@@ -367,100 +372,27 @@ static void *lay_threads(void *data)
 	struct layout *l = worker->layout;
 
 	for (uint32_t thread; (thread = atomic_fetch_add(&l->next, 1)) < l->scene->thread_count; ) {
-		lay_waits(l, worker, thread);
-		lay_spans(l, worker, thread);
+		if (l->steps & LAYS_waits)
+			lay_waits(l, worker, thread);
+		if (l->steps & LAYS_spans)
+			lay_spans(l, worker, thread);
 	}
 	return NULL;
 }
 
-/* ---- wake-ups ---- */
-
-static bool is_wake(const struct wait *w)
+static void lay_step(struct layout *l, unsigned steps, bool beside)
 {
-	return w->end == WAIT_END_THREAD && w->end_event;
+	l->steps = steps;
+	atomic_store(&l->next, 0);
+	if (beside)
+		l->workers[1].started = !pthread_create(&l->workers[1].thread, NULL, lay_threads, &l->workers[1]);
+	lay_threads(&l->workers[0]);
+	if (l->workers[1].started)
+		pthread_join(l->workers[1].thread, NULL);
+	l->workers[1].started = false;
 }
 
-static bool is_later(const struct wake *a, const struct wake *b)
-{
-	return a->time > b->time || (a->time == b->time && a->number > b->number);
-}
-
-/* Merges two stretches that are in order and follow each other. */
-static void merge(const struct wake *from, size_t count, size_t first, struct wake *to)
-{
-	size_t a = 0, b = first;
-
-	for (size_t i = 0; i < count; i++)
-		to[i] = b >= count || (a < first && !is_later(&from[a], &from[b])) ? from[a++] : from[b++];
-}
-
-static size_t run_length(const struct wake *wakes, size_t count)
-{
-	size_t length = 1;
-
-	while (length < count && !is_later(&wakes[length - 1], &wakes[length]))
-		length++;
-	return length < count ? length : count;
-}
-
-/* A thread's wake-ups lie as those of each that it woke, one behind the other, which are
- * in order: neighbours are merged until one is left. `spare` has as much room. */
-static void sort_wakes(struct wake *wakes, size_t count, struct wake *spare)
-{
-	struct wake *from = wakes, *to = spare, *swap;
-
-	if (!count)
-		return;
-	while (run_length(from, count) < count) {
-		for (size_t at = 0; at < count; ) {
-			size_t first = run_length(from + at, count - at), second = 0;
-
-			if (at + first < count)
-				second = run_length(from + at + first, count - at - first);
-			merge(from + at, first + second, first, to + at);
-			at += first + second;
-		}
-		swap = from;
-		from = to;
-		to = swap;
-	}
-	if (from != wakes)
-		memcpy(wakes, from, count * sizeof(*wakes));
-}
-
-static void lay_wakes(struct scene *scene)
-{
-	uint32_t *next = mem_zalloc(arena_array_bytes(sizeof(*next), scene->thread_count));
-	uint32_t count = 0, most = 0;
-	struct wake *spare;
-
-	for (uint32_t i = 0; i < scene->thread_count; i++)
-		for (uint32_t j = scene->threads[i].wait; j < scene_waits_end(scene, i); j++)
-			if (is_wake(&scene->waits[j]))
-				next[scene->waits[j].waker]++;
-	for (uint32_t i = 0; i < scene->thread_count; i++) {
-		scene->threads[i].wake = count;
-		scene->threads[i].wake_count = next[i];
-		count += next[i];
-		most = next[i] > most ? next[i] : most;
-		next[i] = scene->threads[i].wake;
-	}
-	scene->wakes = scene->laid_columns[LAID_wakes] = mem_alloc(arena_array_bytes(sizeof(*scene->wakes), (size_t)count + 1));
-	mem_populate(scene->wakes, count * sizeof(*scene->wakes));
-	scene->wake_count = count;
-	for (uint32_t i = 0; i < scene->thread_count; i++)
-		for (uint32_t j = scene->threads[i].wait; j < scene_waits_end(scene, i); j++) {
-			const struct wait *w = &scene->waits[j];
-
-			if (is_wake(w))
-				scene->wakes[next[w->waker]++] = (struct wake){ w->end_ns, w->end_event, w->waker, i };
-		}
-	spare = mem_alloc(arena_array_bytes(sizeof(*spare), (size_t)most + 1));
-	for (uint32_t i = 0; i < scene->thread_count; i++)
-		sort_wakes(scene->wakes + scene->threads[i].wake, scene->threads[i].wake_count, spare);
-	free(spare);
-	free(next);
-}
+/* ---- together ---- */
 
 /* Each thread's place in the column of waits, and what else threads are laid out with. */
 static uint64_t begin_layout(struct layout *l, struct scene *scene)
@@ -487,22 +419,30 @@ static uint64_t begin_layout(struct layout *l, struct scene *scene)
 	l->waits[0] = (struct wait){ 0 };
 	l->first_span = mem_zalloc(arena_array_bytes(sizeof(*l->first_span), scene->thread_count));
 	l->worker_of = mem_zalloc(scene->thread_count + 1);
-	l->places = mem_zalloc(arena_array_bytes(sizeof(*l->places), scene->tables->node_count + 1));
+	sparse_reach(&l->places_memory, ((size_t)scene->tables->frame_count + 1) * sizeof(*l->places));
+	l->places = l->places_memory.memory;
 	for (unsigned i = 0; i < WORKERS; i++)
 		l->workers[i].layout = l;
 	return total;
+}
+
+/* They are in the waits now; only corrections lay these out again. */
+static void forget_details(struct scene *scene)
+{
+	wait_details_free(scene->wait_details);
+	scene->wait_details = NULL;
 }
 
 static void end_layout(struct layout *l)
 {
 	free(l->first_span);
 	free(l->worker_of);
-	free(l->places);
+	sparse_done(&l->places_memory);
 	for (unsigned i = 0; i < WORKERS; i++)
 		vec_done(&l->workers[i].path);
 }
 
-void scene_lay(struct scene *scene)
+void scene_lay(struct scene *scene, bool for_good)
 {
 	struct layout l;
 	uint64_t total = begin_layout(&l, scene);
@@ -511,12 +451,17 @@ void scene_lay(struct scene *scene)
 	/* To grow means to copy; room that is not needed is never touched. */
 	for (unsigned i = 0; i < WORKERS && total > SMALL_SCENE; i++)
 		vec_reserve(&l.workers[i].spans, total * SPANS_A_WAIT);
-	if (total > SMALL_SCENE)
-		l.workers[1].started = !pthread_create(&l.workers[1].thread, NULL, lay_threads, &l.workers[1]);
 	_Static_assert(WORKERS == LAID_waits, "a column of spans of each");
-	lay_threads(&l.workers[0]);
-	if (l.workers[1].started)
-		pthread_join(l.workers[1].thread, NULL);
+	if (for_good && mem_is_scarce()) {
+		lay_step(&l, LAYS_waits, total > SMALL_SCENE);
+		sparse_done(&l.places_memory);
+		forget_details(scene);
+		lay_step(&l, LAYS_spans, total > SMALL_SCENE);
+	} else {
+		lay_step(&l, LAYS_waits | LAYS_spans, total > SMALL_SCENE);
+		if (for_good)
+			forget_details(scene);
+	}
 	for (unsigned i = 0; i < WORKERS; i++) {
 		const struct span *spans = l.workers[i].spans.items;
 
@@ -526,7 +471,7 @@ void scene_lay(struct scene *scene)
 		scene->laid_columns[i] = l.workers[i].spans.items;
 	}
 	end_layout(&l);
-	lay_wakes(scene);
+	scene_lay_wakes(scene);
 	for (uint32_t i = 0; i < scene->fuse_count; i++)
 		scene_lay_fuse_wait(scene, &scene->fuse[i]);
 }
@@ -631,7 +576,7 @@ static int by_time(const void *a, const void *b)
 {
 	const struct wake *x = a, *y = b;
 
-	return is_later(x, y) ? 1 : is_later(y, x) ? -1 : 0;
+	return scene_wake_is_later(x, y) ? 1 : scene_wake_is_later(y, x) ? -1 : 0;
 }
 
 void scene_lay_wakes_of(const struct scene *scene, uint32_t thread)
@@ -651,7 +596,7 @@ void scene_lay_wakes_of(const struct scene *scene, uint32_t thread)
 		if (!graph_wait_plain(own->graph, lazy->woken[i], &g) || g.thread >= own->thread_count)
 			continue;
 		fill_wait(own, &g, &w);
-		if (is_wake(&w))
+		if (scene_is_wake(&w))
 			own->wakes[own->wake_count++] = (struct wake){ w.end_ns, w.end_event, thread, g.thread };
 	}
 	t->wake_count = own->wake_count - t->wake;

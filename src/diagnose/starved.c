@@ -197,7 +197,7 @@ static void find(const struct scene *scene, uint32_t thread, uint64_t from_ns, u
 		uint64_t from = s->start_ns > from_ns ? s->start_ns : from_ns;
 		uint64_t to = span_end(s) < to_ns ? span_end(s) : to_ns;
 		/* Where it got in at last is where it stood in the queue. */
-		uint16_t cpu = i + 1 < t->span_count && s[1].state == SPAN_RUNNING ? s[1].cpu : s->cpu;
+		uint16_t cpu = i + 1 < t->span_count && s[1].state == SPAN_RUNNING ? span_cpu(&s[1]) : span_cpu(s);
 
 		if (s->start_ns >= to_ns)
 			break;
@@ -301,9 +301,9 @@ static bool find_queue(const struct scene *scene, uint32_t thread, uint64_t from
 
 		if (s->state != SPAN_RUNNABLE && s->state != SPAN_RUNNING)
 			continue;
-		if (found && s->cpu != *ret_cpu)
+		if (found && span_cpu(s) != *ret_cpu)
 			return false;
-		*ret_cpu = s->cpu;
+		*ret_cpu = span_cpu(s);
 		found = true;
 	}
 	return found && *ret_cpu < scene->cpu_count;

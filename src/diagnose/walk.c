@@ -144,7 +144,7 @@ static void walk_own(struct walk *walk, uint32_t thread, uint64_t from, uint64_t
 		const struct span *s = &t->spans[i];
 		uint64_t end = span_end(s) < to ? span_end(s) : to;
 
-		emit(walk, (struct piece){ .start_ns = from, .end_ns = end, .thread = thread, .wait = s->wait,
+		emit(walk, (struct piece){ .start_ns = from, .end_ns = end, .thread = thread, .wait = span_wait(s),
 			.state = s->state, .throttled = s->throttled, .charge = CHARGE_THREAD, .step = step });
 		if (end > from)
 			from = end;

@@ -225,8 +225,8 @@ static const struct wait *woken_from(const struct naming *naming, uint32_t threa
 
 	if (!span || span == scene->threads[thread].spans || span[-1].state != SPAN_WAITING)
 		return NULL;
-	wait = &scene->waits[span[-1].wait];
-	return span[-1].wait && wait->ustack ? wait : NULL;
+	wait = &scene->waits[span_wait(&span[-1])];
+	return span_wait(&span[-1]) && wait->ustack ? wait : NULL;
 }
 
 static uint8_t doing_of(const struct piece *p)
@@ -389,7 +389,7 @@ static void add_queued(struct adding *a, const struct piece *p, uint64_t from, u
 		uint32_t thread;
 
 		until = to;
-		thread = span ? cpu_runs_who(a->naming, span->cpu, at, &until) : 0;
+		thread = span ? cpu_runs_who(a->naming, span_cpu(span), at, &until) : 0;
 		if (thread && thread != p->thread && is_of_run(a, thread, p->thread))
 			add_in_front(a, p, thread, at, until);
 		else
@@ -465,16 +465,16 @@ static void add_piece(struct adding *a, const struct piece *p)
 		part.end_ns = span_end(s) < p->end_ns ? span_end(s) : p->end_ns;
 		part.state = s->state;
 		part.throttled = s->throttled;
-		part.wait = s->wait;
-		if (s->state == SPAN_WAITING && s->wait && a->level < LEVELS_MOST && at < part.end_ns &&
-		    looks_find(&a->critical->looks, &scene->waits[s->wait], &look) && look.done_ns > at) {
+		part.wait = span_wait(s);
+		if (s->state == SPAN_WAITING && span_wait(s) && a->level < LEVELS_MOST && at < part.end_ns &&
+		    looks_find(&a->critical->looks, &scene->waits[span_wait(s)], &look) && look.done_ns > at) {
 			uint64_t done = look.done_ns < p->end_ns ? look.done_ns : p->end_ns;
 
 			add_other(a, &part, look.other, at, done);
 			at = done;
 		}
-		if (s->state == SPAN_WAITING && s->wait && a->level < LEVELS_MOST && at < part.end_ns &&
-		    (child = child_waited_for(scene, &scene->waits[s->wait], at))) {
+		if (s->state == SPAN_WAITING && span_wait(s) && a->level < LEVELS_MOST && at < part.end_ns &&
+		    (child = child_waited_for(scene, &scene->waits[span_wait(s)], at))) {
 			add_other(a, &part, child, at, part.end_ns);
 			at = part.end_ns;
 		}
@@ -516,8 +516,8 @@ static bool leads_on(struct adding *a, const struct piece *p)
 	for (uint32_t i = scene_span_index(scene, p->thread, p->start_ns); i < t->span_count && t->spans[i].start_ns < p->end_ns; i++) {
 		const struct span *s = &t->spans[i];
 
-		if (s->state == SPAN_WAITING && s->wait &&
-		    (looks_find(&a->critical->looks, &scene->waits[s->wait], &look) || child_waited_for(scene, &scene->waits[s->wait], p->end_ns)))
+		if (s->state == SPAN_WAITING && span_wait(s) &&
+		    (looks_find(&a->critical->looks, &scene->waits[span_wait(s)], &look) || child_waited_for(scene, &scene->waits[span_wait(s)], p->end_ns)))
 			return true;
 	}
 	return false;

@@ -16,14 +16,14 @@ static struct fold_pool *pool_of(struct fold *fold, struct role_name who, bool f
 
 static uint64_t *time_of(struct naming *naming, struct fold_pool *pool, const struct span *span)
 {
-	const struct wait *w = &naming->scene->waits[span->wait];
+	const struct wait *w = &naming->scene->waits[span_wait(span)];
 
 	switch ((enum span_state)span->state) {
 	case SPAN_RUNNING:
 	case SPAN_RUNNABLE:
 		return &pool->worked_ns;
 	case SPAN_WAITING:
-		if (!span->wait)
+		if (!span_wait(span))
 			return NULL;
 		if (naming_wait_class(naming, w) == WAIT_CLASS_lock)
 			return &pool->locks_ns;

@@ -324,7 +324,7 @@ static void put_meanwhile(struct making *m, uint32_t thread, uint32_t other, uin
 	for (uint64_t at = from; at < to; at = until) {
 		const struct hold *hold = holds_at(m->holds, other, at, &until);
 		const struct span *span = scene_span(m->scene, other, at);
-		const struct wait *wait = span && span->state == SPAN_WAITING && span->wait ? &m->scene->waits[span->wait] : NULL;
+		const struct wait *wait = span && span->state == SPAN_WAITING && span_wait(span) ? &m->scene->waits[span_wait(span)] : NULL;
 		struct stretch_words words;
 
 		until = until < to ? until : to;
@@ -424,18 +424,18 @@ static void put_runnable(struct making *m, uint32_t thread, const struct span *s
 
 	if (s->throttled)
 		put_running(m, thread, CLASS_THROTTLED, OP_DELAY, from, to);
-	else if (woken && script_was_free(m->scene, s->cpu, from))
+	else if (woken && script_was_free(m->scene, span_cpu(s), from))
 		put_latency(m, thread, s, from, to);
 	else
-		put_queued(m, thread, s->cpu, from, to);
+		put_queued(m, thread, span_cpu(s), from, to);
 }
 
 /* Of a loop that looks for what another thread does: it goes on when that is done, and about half of a sleep later. What it
  * does between its sleeps, and whether it stands for a processor there, makes no difference. */
 static bool in_loop(struct making *m, uint32_t thread, const struct span *s, uint64_t begin)
 {
-	const struct script_loop *loop = begin >= m->looks_until && s->state == SPAN_WAITING && s->wait
-		? script_loop_of(&m->loops, s->wait) : NULL;
+	const struct script_loop *loop = begin >= m->looks_until && s->state == SPAN_WAITING && span_wait(s)
+		? script_loop_of(&m->loops, span_wait(s)) : NULL;
 
 	if (loop && loop->at_it && !loop->known) {
 		put_deeds(m, thread, begin, true);
@@ -492,8 +492,8 @@ static void make_thread(struct making *m, uint32_t thread, const struct hold *ho
 			break;
 		case SPAN_WAITING:
 		case SPAN_STOPPED:
-			if (s->wait)
-				put_wait(m, thread, &scene->waits[s->wait], begin, end);
+			if (span_wait(s))
+				put_wait(m, thread, &scene->waits[span_wait(s)], begin, end);
 			if (m->answers.length)
 				put_asked(m, thread, end);
 			break;

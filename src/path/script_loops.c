@@ -49,7 +49,7 @@ static uint64_t done_about(const struct scene *scene, uint32_t other, const stru
 	const struct wait *last = &scene->waits[e->last];
 	uint64_t ns = last->start_ns + (e->end_ns - last->start_ns) / 2;
 	const struct span *span = scene_span(scene, other, ns);
-	const struct wait *w = span && span->state == SPAN_WAITING ? &scene->waits[span->wait] : NULL;
+	const struct wait *w = span && span->state == SPAN_WAITING ? &scene->waits[span_wait(span)] : NULL;
 
 	return w && w->end == WAIT_END_THREAD && w->start_ns > e->start_ns ? w->start_ns : ns;
 }

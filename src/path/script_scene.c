@@ -77,8 +77,8 @@ unsigned script_processors(const struct script *p, const struct scene *scene)
 		for (uint32_t k = 0; k < scene->threads[i].span_count && p->threads.items[i].of_run; k++) {
 			const struct span *s = &scene->threads[i].spans[k];
 
-			if (s->state == SPAN_RUNNING && s->cpu < CPUS_LOOKED && s->start_ns >= p->from_ns && s->start_ns < p->to_ns) {
-				ran_on[s->cpu] += span_end(s) - s->start_ns;
+			if (s->state == SPAN_RUNNING && span_cpu(s) < CPUS_LOOKED && s->start_ns >= p->from_ns && s->start_ns < p->to_ns) {
+				ran_on[span_cpu(s)] += span_end(s) - s->start_ns;
 				ran += span_end(s) - s->start_ns;
 			}
 		}

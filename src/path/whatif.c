@@ -80,8 +80,8 @@ static bool is_in_row(const struct trying *t, const struct fold_row *row, uint32
 			continue;
 		looked++;
 		span = scene_span(scene, i, time_ns);
-		if (span && span->state == SPAN_WAITING && span->wait &&
-		    naming_stack(t->naming, scene->waits[span->wait].ustack).function == row->stood)
+		if (span && span->state == SPAN_WAITING && span_wait(span) &&
+		    naming_stack(t->naming, scene->waits[span_wait(span)].ustack).function == row->stood)
 			return true;
 	}
 	return false;

@@ -46,8 +46,7 @@ static int by_place(const void *a, const void *b)
 static void find_places(struct symbolizing *s)
 {
 	size_t kept = 0;
-	for (uint32_t i = 1; i < s->tables->node_count; i++) {
-		uint32_t node = s->tables->nodes[i];
+	for (uint32_t node = 0; tables_next_node(s->tables, &node); ) {
 		struct place place = { .module = s->tables->frames[node].module, .address = s->tables->frames[node].address };
 		vec_push(&s->places, place);
 	}

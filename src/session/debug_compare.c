@@ -88,12 +88,12 @@ int debug_similar(struct debug *debug, const struct debug_words *words, struct b
 
 		buf_printf(out, "%2zu  ", i + 1);
 		buf_escaped(out, t->comm, strlen(t->comm), NULL);
-		buf_printf(out, " %" PRIu32 " at %.6f s for %s, event %" PRIu64, t->tid, (double)(s->start_ns - base->start_ns) / 1e9,
+		buf_printf(out, " %" PRIu32 " at %.6f s for %s, event %" PRIu32, t->tid, (double)(s->start_ns - base->start_ns) / 1e9,
 			   describe_time(&debug->arena, s->end_ns - s->start_ns), w->begin_event);
 		if (w->end == WAIT_END_THREAD) {
 			buf_text(out, ", ended by ");
 			buf_escaped(out, waker->comm, strlen(waker->comm), NULL);
-			buf_printf(out, " %" PRIu32 ", event %" PRIu64, waker->tid, w->end_event);
+			buf_printf(out, " %" PRIu32 ", event %" PRIu32, waker->tid, w->end_event);
 		}
 		buf_printf(out, " (%u %% of the events before, %u waits before%s)\n", found->alike, found->preceding,
 			   found->same_place ? "" : ", another place");

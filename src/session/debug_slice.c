@@ -48,13 +48,13 @@ static void show_place(struct debug *debug, const struct debug_place *place, str
 	buf_printf(out, " for %s", describe_time(&debug->arena, e->end_ns - e->start_ns));
 	if (e->slices > 1)
 		buf_printf(out, " in %" PRIu32 " slices", e->slices);
-	buf_printf(out, ", event %" PRIu64 "\n", w->begin_event);
+	buf_printf(out, ", event %" PRIu32 "\n", w->begin_event);
 	switch ((enum wait_end)w->end) {
 	case WAIT_END_THREAD:
-		buf_printf(out, "  ended by %s, event %" PRIu64 "\n", debug_who(debug, w->waker, w->end_ns), w->end_event);
+		buf_printf(out, "  ended by %s, event %" PRIu32 "\n", debug_who(debug, w->waker, w->end_ns), w->end_event);
 		break;
-	case WAIT_END_TIMEOUT: buf_printf(out, "  ended by its own time limit, event %" PRIu64 "\n", w->end_event); break;
-	case WAIT_END_SOURCE: buf_printf(out, "  ended by %s, event %" PRIu64 "\n", describe_source(w), w->end_event); break;
+	case WAIT_END_TIMEOUT: buf_printf(out, "  ended by its own time limit, event %" PRIu32 "\n", w->end_event); break;
+	case WAIT_END_SOURCE: buf_printf(out, "  ended by %s, event %" PRIu32 "\n", describe_source(w), w->end_event); break;
 	case WAIT_END_UNKNOWN: buf_text(out, "  nothing tells what ended it\n"); break;
 	case WAIT_END_OPEN: buf_text(out, "  it lasted to the end of the trace\n"); break;
 	}

@@ -208,7 +208,7 @@ static const char *end_words(struct debug *debug, const struct wait *w)
 {
 	switch ((enum wait_end)w->end) {
 	case WAIT_END_THREAD:
-		return arena_printf(&debug->arena, "woken by %s, event %" PRIu64, debug_who(debug, w->waker, w->end_ns), w->end_event);
+		return arena_printf(&debug->arena, "woken by %s, event %" PRIu32, debug_who(debug, w->waker, w->end_ns), w->end_event);
 	case WAIT_END_TIMEOUT: return "until its own time limit";
 	case WAIT_END_SOURCE: return arena_printf(&debug->arena, "woken by %s", describe_source(w));
 	case WAIT_END_UNKNOWN: return "nothing tells what ended it";
@@ -256,7 +256,7 @@ static void put_wait(struct debug *debug, const struct wait *w, struct buf *out)
 	}
 	buf_printf(out, "; %s", end_words(debug, w));
 	if (w->begin_event)
-		buf_printf(out, " (begun by event %" PRIu64 ")", w->begin_event);
+		buf_printf(out, " (begun by event %" PRIu32 ")", w->begin_event);
 	buf_char(out, '\n');
 }
 

@@ -2,7 +2,7 @@
 
 static struct lane_cell cell_of(const struct span *span, uint64_t start_ns)
 {
-	struct lane_cell cell = { .start_ns = start_ns, .wait = span->wait, .state = span->state };
+	struct lane_cell cell = { .start_ns = start_ns, .wait = span_wait(span), .state = span->state };
 
 	if (span->state == SPAN_RUNNABLE && span->throttled)
 		cell.state = LANE_THROTTLED;

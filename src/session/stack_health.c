@@ -34,11 +34,14 @@ static void find_fields(struct stack_fields fields[EVENT_MAX], struct trace_filt
 
 void stack_health_count(const struct trace *trace, const struct tables *tables, struct stack_health *ret_health)
 {
-	struct stack_health h = { .nodes = tables->node_count ? tables->node_count - 1 : 0 };
+	struct stack_health h = { .nodes = tables->node_count };
 	struct stack_fields fields[EVENT_MAX] = { 0 };
 	struct trace_filter filter = { 0 };
-	uint64_t *uses = mem_zalloc((tables->node_count + 1) * sizeof(*uses)), *broken;
+	struct sparse uses_memory = { 0 };
+	uint64_t *uses, *broken;
 
+	sparse_reach(&uses_memory, ((size_t)tables->frame_count + 1) * sizeof(*uses));
+	uses = uses_memory.memory;
 	find_fields(fields, &filter);
 	struct trace_cursor *cursor = trace_cursor_new(trace, &filter);
 	for (const struct event *e; (e = trace_cursor_next(cursor));) {
@@ -46,7 +49,7 @@ void stack_health_count(const struct trace *trace, const struct tables *tables, 
 		uint64_t user = f->user && e->data ? field_value(f->user, e->data) : 0;
 		if (user && user < tables->frame_count) {
 			h.user++;
-			uses[tables->frames[user].at]++;
+			uses[user]++;
 		} else if (f->user) {
 			h.without++;
 		}
@@ -55,23 +58,22 @@ void stack_health_count(const struct trace *trace, const struct tables *tables, 
 	}
 	trace_cursor_free(cursor);
 	broken = mem_zalloc((tables->module_count + 1) * sizeof(*broken));
-	for (uint32_t i = 1; i < tables->node_count; i++) {
-		uint32_t node = tables->nodes[i];
+	for (uint32_t node = 0; tables_next_node(tables, &node); ) {
 		if (tables->frames[node].depth > h.depth)
 			h.depth = tables->frames[node].depth;
-		if (!uses[i])
+		if (!uses[node])
 			continue;
 		const struct frame *end = &tables->frames[outermost(tables, node)];
-		h.by_status[end->status < STACK_STATUSES ? end->status : 0] += uses[i];
+		h.by_status[end->status < STACK_STATUSES ? end->status : 0] += uses[node];
 		if (end->status && end->module < tables->module_count) {
-			broken[end->module] += uses[i];
+			broken[end->module] += uses[node];
 			if (broken[end->module] > h.worst_count) {
 				h.worst_count = broken[end->module];
 				h.worst_module = end->module;
 			}
 		}
 	}
-	free(uses);
+	sparse_done(&uses_memory);
 	free(broken);
 	*ret_health = h;
 }

@@ -41,7 +41,8 @@ struct names {
 	struct module_shelf *shelf;
 	struct debug_places places;
 	struct module_part *modules;       /* by module number */
-	const struct name **by_node;       /* by frame.at; NULL: not asked yet */
+	const struct name **by_node;       /* NULL: not asked yet */
+	struct sparse by_node_memory;
 	struct name unknown;
 	uint64_t kernel_text;              /* address of _text while recording, 0 unknown */
 	uint32_t kernel_module;
@@ -138,7 +139,8 @@ int names_open(const struct trace *trace, const struct tables *tables, const str
 	n->shelf = n->options.shelf ? n->options.shelf : module_shelf_new();
 	n->places = (struct debug_places){ module_shelf_opener(n->shelf), n->options.symfs };
 	n->modules = mem_zalloc((tables->module_count + 1) * sizeof(*n->modules));
-	n->by_node = mem_zalloc((tables->node_count + 1) * sizeof(*n->by_node));
+	sparse_reach(&n->by_node_memory, ((size_t)tables->frame_count + 1) * sizeof(*n->by_node));
+	n->by_node = n->by_node_memory.memory;
 	n->unknown = (struct name){ .function = "", .text = "?", .module = "", .path = "", .file = "" };
 	for (uint32_t i = 1; i < tables->module_count; i++)
 		if (tables->modules[i].kind == MODULE_KIND_kernel)
@@ -179,7 +181,7 @@ void names_close(struct names *n)
 		symbol_table_done(&n->modules[i].told);
 	}
 	free(n->modules);
-	free(n->by_node);
+	sparse_done(&n->by_node_memory);
 	if (n->options.shelf)
 		module_shelf_put_back(n->shelf);
 	else
@@ -374,9 +376,9 @@ const struct name *names_frame(struct names *n, uint32_t node)
 	if (node == 0 || node >= n->tables->frame_count)
 		return &n->unknown;
 	const struct frame *frame = &n->tables->frames[node];
-	if (!n->by_node[frame->at])
-		n->by_node[frame->at] = names_place(n, frame->module, frame->address);
-	return n->by_node[frame->at];
+	if (!n->by_node[node])
+		n->by_node[node] = names_place(n, frame->module, frame->address);
+	return n->by_node[node];
 }
 
 bool names_may_hold(struct names *n, uint32_t node, const char *text)
@@ -387,7 +389,7 @@ bool names_may_hold(struct names *n, uint32_t node, const char *text)
 	if (!module)
 		return false;
 	/* what the trace or an earlier run told costs nothing */
-	if (n->by_node[f->at] || n->tables->modules[module].kind != MODULE_KIND_file || n->modules[module].told.symbols.length)
+	if (n->by_node[node] || n->tables->modules[module].kind != MODULE_KIND_file || n->modules[module].told.symbols.length)
 		return true;
 	return module_names_may_hold(file_of(n, module), &n->places, text);
 }

@@ -1,10 +1,10 @@
 /* See frame_table.h. */
 #include "trace/frame_table.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/vec.h"
 #include "trace/trace.h"
 
 struct frame_table *frame_table_new(void)
@@ -12,23 +12,35 @@ struct frame_table *frame_table_new(void)
 	struct frame_table *frames = mem_zalloc(sizeof(*frames));
 
 	sparse_reach(&frames->memory, sizeof(struct frame));
+	sparse_reach(&frames->bits_memory, sizeof(*frames->bits));
 	frames->items = frames->memory.memory;
+	frames->bits = frames->bits_memory.memory;
 	frames->count = 1;
 	frames->users = 1;
-	vec_push(&frames->nodes, 0);
 	return frames;
 }
 
-/* It is among the nodes from now on. */
+/* It is among those that are told from now on; there is room for it. */
 static struct frame *frame_of(struct frame_table *frames, uint32_t node)
 {
-	struct frame *frame = &frames->items[node];
+	uint64_t bit = 1ull << node % 64;
 
-	if (!frame->at) {
-		frame->at = (uint32_t)frames->nodes.length;
-		vec_push(&frames->nodes, node);
-	}
-	return frame;
+	frames->told += !(frames->bits[node / 64] & bit);
+	frames->bits[node / 64] |= bit;
+	return &frames->items[node];
+}
+
+bool frame_table_next(const struct frame_table *frames, uint32_t *node)
+{
+	uint32_t from = *node + 1, word = from / 64, words = (frames->count + 63) / 64;
+	uint64_t bits = word < words ? frames->bits[word] & ~0ull << from % 64 : 0;
+
+	while (!bits && ++word < words)
+		bits = frames->bits[word];
+	if (!bits)
+		return false;
+	*node = word * 64 + (uint32_t)__builtin_ctzll(bits);
+	return true;
 }
 
 void frame_table_take(struct frame_table *frames, const struct event *e)
@@ -40,13 +52,13 @@ void frame_table_take(struct frame_table *frames, const struct event *e)
 	if (!at->node || at->node >= NODE_NUMBERS)
 		return;
 	sparse_reach(&frames->memory, ((size_t)at->node + 1) * sizeof(*frame));
+	sparse_reach(&frames->bits_memory, ((size_t)at->node / 64 + 1) * sizeof(*frames->bits));
 	frames->items = frames->memory.memory;
+	frames->bits = frames->bits_memory.memory;
 	if (frames->count <= at->node)
 		frames->count = at->node + 1;
-	/* Written before it is read: a page that is read first is mapped twice. */
-	*(volatile uint64_t *)&frames->items[at->node].address = at->address;
 	frame = frame_of(frames, at->node);
-	*frame = (struct frame){ at->address, at->parent, module & (MODULE_NUMBERS - 1), status & UINT8_MAX, 0, frame->at };
+	*frame = (struct frame){ at->address, at->parent, module & (MODULE_NUMBERS - 1), status & UINT8_MAX, 0 };
 }
 
 /* Depths, and an end to parents that are not there or go in circles. */
@@ -55,8 +67,8 @@ void frame_table_finish(struct frame_table *frames)
 	struct frame *items = frames->items;
 	struct vec(uint32_t) path = { 0 };
 
-	for (size_t i = 1; i < frames->nodes.length; i++) {
-		uint32_t at = frames->nodes.items[i], depth;
+	for (uint32_t node = 0; frame_table_next(frames, &node); ) {
+		uint32_t at = node, depth;
 
 		vec_clear(&path);
 		while (at && at < frames->count && !items[at].depth) {
@@ -103,6 +115,6 @@ void frame_table_leave(struct frame_table *frames)
 	if (!frames || __atomic_sub_fetch(&frames->users, 1, __ATOMIC_ACQ_REL))
 		return;
 	sparse_done(&frames->memory);
-	vec_done(&frames->nodes);
+	sparse_done(&frames->bits_memory);
 	free(frames);
 }

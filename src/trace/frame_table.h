@@ -5,22 +5,23 @@
 #ifndef TRACE_FRAME_TABLE_H
 #define TRACE_FRAME_TABLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/sparse.h"
-#include "base/vec.h"
 
 struct event;
 struct trace;
 
-struct frame {
+/* Of what there are millions: no holes between them. */
+struct __attribute__((packed, aligned(4))) frame {
 	uint64_t address;        /* file offset in the module, or the address itself */
 	uint32_t parent;         /* caller's node, 0 outermost */
 	uint32_t module : 24;    /* 0 none */
 	uint32_t status : 8;     /* STACK_STATUS_, on outermost nodes */
-	uint32_t depth;          /* 1 at the outermost */
-	uint32_t at;             /* its place among the nodes; 0: it is not told */
+	uint32_t depth;          /* 1 at the outermost; 0: it is not told */
 };
+_Static_assert(sizeof(struct frame) == 20, "no holes");
 
 /* Numbers of nodes are below. In a ring that has gone on for long they may be anywhere in between. */
 #define NODE_NUMBERS (1u << 25)
@@ -29,8 +30,9 @@ struct frame {
 struct frame_table {
 	struct frame *items;     /* index = node; not all are told */
 	uint32_t count;          /* they are below */
-	struct vec(uint32_t) nodes; /* those that are told; [0] unused */
-	struct sparse memory;    /* private, as what follows */
+	uint32_t told;           /* so many are, a caller of which nothing is told among them */
+	uint64_t *bits;          /* which */
+	struct sparse memory, bits_memory; /* private, as what follows */
 	unsigned users;
 };
 
@@ -40,6 +42,8 @@ void frame_table_take(struct frame_table *frames, const struct event *e);
 void frame_table_finish(struct frame_table *frames);
 /* What is told from the one moment to the other, both inclusive. */
 struct frame_table *frame_table_read(const struct trace *trace, uint64_t from_ns, uint64_t to_ns);
+/* The next one that is told behind *node, by its number; 0 begins. False at the end. */
+bool frame_table_next(const struct frame_table *frames, uint32_t *node);
 /* One user more, one less; threads may do that at once. */
 struct frame_table *frame_table_use(struct frame_table *frames);
 void frame_table_leave(struct frame_table *frames);

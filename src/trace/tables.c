@@ -131,8 +131,7 @@ struct tables *tables_gather_finish(struct tables_gathering *gathering)
 	tables->shared_frames = gathering->frames;
 	tables->frames = gathering->frames->items;
 	tables->frame_count = gathering->frames->count;
-	tables->nodes = gathering->frames->nodes.items;
-	tables->node_count = (uint32_t)gathering->frames->nodes.length;
+	tables->node_count = gathering->frames->told;
 	MOVE(gathering, descriptors, descriptors, descriptor_count);
 	MOVE(gathering, symbols, symbols, symbol_count);
 	free(gathering);

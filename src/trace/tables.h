@@ -59,8 +59,7 @@ struct tables {
 	uint32_t module_count;
 	const struct frame *frames;       /* index = node; not all are told */
 	uint32_t frame_count;             /* they are below */
-	const uint32_t *nodes;            /* those that are told; entry 0 unused */
-	uint32_t node_count;
+	uint32_t node_count;              /* of those that are told; tables_next_node */
 	const struct descriptor *descriptors; /* by time */
 	size_t descriptor_count;
 	const struct told_symbol *symbols;    /* by time */
@@ -68,6 +67,12 @@ struct tables {
 	struct frame_table *shared_frames;     /* private, as what follows */
 	void *lookup;
 };
+
+/* The next frame that is told behind *node; 0 begins. False at the end. */
+static inline bool tables_next_node(const struct tables *tables, uint32_t *node)
+{
+	return frame_table_next(tables->shared_frames, node);
+}
 
 /* Follows a cursor: gives the entry of a thread in constant time, as long as the
  * times asked for never go back. */

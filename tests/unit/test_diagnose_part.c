@@ -167,7 +167,7 @@ static void stand_at(struct arena *arena, const struct trace *trace, uint64_t ti
 
 static const struct wait *wait_of(const struct scene *scene, const struct span *span)
 {
-	return span->state == SPAN_WAITING || span->state == SPAN_STOPPED ? &scene->waits[span->wait] : NULL;
+	return span->state == SPAN_WAITING || span->state == SPAN_STOPPED ? &scene->waits[span_wait(span)] : NULL;
 }
 
 static void same_at(const struct scene *whole, const struct scene *part, uint32_t tid, uint64_t time)

@@ -520,7 +520,7 @@ static void assert_same_thread(const struct scene *a, const struct scene *b, uin
 	assert_int_equal(t->span_count, u->span_count);
 	for (uint32_t i = 0; i < t->span_count; i++)
 		assert_true(t->spans[i].start_ns == u->spans[i].start_ns && t->spans[i].state == u->spans[i].state &&
-			    t->spans[i].wait == u->spans[i].wait && t->spans[i].cpu == u->spans[i].cpu && span_end(&t->spans[i]) == span_end(&u->spans[i]));
+			    t->spans[i].place == u->spans[i].place && span_end(&t->spans[i]) == span_end(&u->spans[i]));
 	assert_int_equal(t->running_ns, u->running_ns);
 	scene_need_wakes(b, thread);
 	assert_int_equal(t->wake_count, u->wake_count);

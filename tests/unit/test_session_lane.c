@@ -21,7 +21,7 @@ static int set_up(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < SPANS; i++) {
-		spans[i] = (struct span){ .start_ns = at, .state = i % 2 ? SPAN_WAITING : SPAN_RUNNING, .wait = i % 2 ? i : 0 };
+		spans[i] = (struct span){ .start_ns = at, .state = i % 2 ? SPAN_WAITING : SPAN_RUNNING, .place = i % 2 ? i : 0 };
 		at += i == 501 ? 5000 : i % 2 ? 3 : 1;
 	}
 	spans[SPANS].start_ns = scene.end_ns = at;

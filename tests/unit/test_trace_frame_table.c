@@ -120,7 +120,9 @@ static void assert_told(const struct tables *tables, unsigned file, uint32_t up_
 	for (uint32_t node = 1; node <= up_to; node++) {
 		const struct frame *frame = &tables->frames[node];
 
-		assert_true(frame->at && frame->at < tables->node_count && tables->nodes[frame->at] == node);
+		uint32_t before = node - 1;
+
+		assert_true(tables_next_node(tables, &before) && before == node);
 		assert_int_equal(frame->address, address_of(file, node));
 		assert_int_equal(frame->parent, parent_of(node));
 		assert_int_equal(frame->depth, (node - 1) % 7 + 1);
