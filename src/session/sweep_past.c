@@ -21,8 +21,8 @@ static bool sleeps_or_waits(const struct event *e, uint64_t now_ns, uint64_t loo
 		return false;
 	switch (out->wait) {
 	case WAIT_KIND_sleep: case WAIT_KIND_child: return e->time + 2 * look_ns >= now_ns;
-	case WAIT_KIND_futex: case WAIT_KIND_read: case WAIT_KIND_write: case WAIT_KIND_splice: case WAIT_KIND_poll: case WAIT_KIND_semaphore: case WAIT_KIND_queue:
-	case WAIT_KIND_file_lock: case WAIT_KIND_connect: case WAIT_KIND_fuse:
+	case WAIT_KIND_futex: case WAIT_KIND_semaphore: case WAIT_KIND_queue: case WAIT_KIND_file_lock:
+	case WAIT_KIND_read: case WAIT_KIND_write: case WAIT_KIND_splice: case WAIT_KIND_poll: case WAIT_KIND_connect: case WAIT_KIND_fuse:
 		return e->time + LONG_NS <= now_ns;
 	default: return false;
 	}

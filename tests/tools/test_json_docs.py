@@ -16,7 +16,7 @@ import golden  # noqa: E402
 # Section -> the sources that write its JSON.
 SOURCES = {
     'hangs': ['session/cmd_hangs.c'],
-    'now': ['session/cmd_now.c', 'session/loop_tasks.c'],
+    'now': ['session/now_tell.c', 'session/loop_tasks.c'],
     'help': ['session/help.c'],
     'rules': ['session/cmd_rules.c'],
     'why': ['session/why.c', 'session/loop_tasks.c', 'diagnose/answer_json.c', 'diagnose/answer_baseline.c'],

@@ -124,7 +124,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_who_sleeps_may_loop), cmocka_unit_test(test_who_listens_does_not_loop),
-		cmocka_unit_test(test_who_looks_seldom_does_not_loop), cmocka_unit_test(test_who_cannot_write_has_written), cmocka_unit_test(test_nobody_stands_at_the_beginning),
+		cmocka_unit_test(test_who_looks_seldom_does_not_loop), cmocka_unit_test(test_who_cannot_write_has_written),
+		cmocka_unit_test(test_nobody_stands_at_the_beginning),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
