@@ -65,14 +65,31 @@ bool answer_kept_signal(const struct describer *d, const struct diagnosis *g, st
 
 /* ---- descriptors ---- */
 
-/* Found so by the window's end, or at least within it: what was so in between nobody looked at. */
-static const struct descriptor_limit *limit_found(const struct scene *scene, const struct diagnosis *g, uint32_t pid)
+/* It has descriptors of numbers that the limit does not allow: they were there before it, which was set so that the process opens no more. */
+static bool was_lowered(const struct describer *d, const struct descriptor_limit *l)
 {
+	uint64_t near = limit_of(d->scene, LIMIT_one_snapshot_ns);
+	struct row row = ends_of_process(d->ends, l->pid);
+
+	for (uint32_t i = 0; i < row.count && rule_holds(d->scene, RULE_limit_lowered); i++) {
+		const struct descriptor *own = ends_at(d->ends, row, i);
+
+		if (own->time + near >= l->time && own->time <= l->time + near && (int32_t)own->at.fd >= 0 && own->at.fd >= l->limit)
+			return true;
+	}
+	return false;
+}
+
+/* Found so by the window's end, or at least within it: what was so in between nobody looked at. */
+static const struct descriptor_limit *limit_found(const struct describer *d, const struct diagnosis *g, uint32_t pid)
+{
+	const struct scene *scene = d->scene;
+
 	for (uint32_t i = scene->descriptor_limit_count; i-- > 0; ) {
 		const struct descriptor_limit *l = &scene->descriptor_limits[i];
 
 		if (l->pid == pid && (l->time + limit_of(scene, LIMIT_full_since_ns) >= g->end_ns || l->time >= g->start_ns))
-			return l;
+			return was_lowered(d, l) ? NULL : l;
 	}
 	return NULL;
 }
@@ -119,7 +136,7 @@ void answer_kept_descriptors(const struct describer *d, const struct diagnosis *
 
 	for (size_t i = 0; !l && i <= g->path_count && rule_holds(d->scene, RULE_full_descriptors); i++) {
 		thread = on_the_way(g, i);
-		l = thread ? limit_found(d->scene, g, scene_pid(d->scene, thread)) : NULL;
+		l = thread ? limit_found(d, g, scene_pid(d->scene, thread)) : NULL;
 	}
 	if (!l)
 		return;
