@@ -123,12 +123,33 @@ static bool circle_listens(const struct investigation *v)
 	return false;
 }
 
+/* At this moment it listens to others, or waits for a word of which no owner is known. */
+static bool stands_for_others(const struct investigation *v, const struct wait *w)
+{
+	return v->request->now && w->end == WAIT_END_OPEN && w->thread != v->request->thread && rule_holds(v->scene, RULE_listeners_cost) &&
+	       (wait_is_loop_rest(w) || (w->kind == WAIT_KIND_futex && !w->hint && (scene_mate(v->scene, w->thread, 0) != w->thread || scene_mate(v->scene, w->thread, w->thread))));
+}
+
+/* Nobody is missing where one sleeps; one that stands inside the kernel is kept there, whoever ends that; and one that only listens to others, at this
+ * moment, was not the last to be asked. */
+static enum limit_id cost_of_missing(const struct investigation *v, const struct wait *w)
+{
+	if (w->kind == WAIT_KIND_sleep)
+		return LIMIT_end_asleep;
+	if (!v->request->now || w->end != WAIT_END_OPEN || !rule_holds(v->scene, RULE_listeners_cost))
+		return LIMIT_end_missing;
+	if (wait_is_in_kernel(w) && w->kind != WAIT_KIND_vfork)
+		return LIMIT_end_inside;
+	return stands_for_others(v, w) ? LIMIT_end_at_rest : LIMIT_end_missing;
+}
+
 /* How little the state in which the culprit spent the time explains the window; that
  * the victim itself waited says next to nothing. */
 static double end_cost(const struct investigation *v)
 {
 	const struct account *c = v->culprit;
-	bool sleeps;
+	const struct episode *e;
+	const struct wait *w;
 	double own = c->thread == v->request->thread ? hundredths(v->scene, LIMIT_end_victim) : 0;
 
 	if (!rule_holds(v->scene, RULE_ends_cost))
@@ -139,11 +160,12 @@ static double end_cost(const struct investigation *v)
 		return 0;
 	switch ((enum piece_charge)c->charge) {
 	case CHARGE_MISSING:
-		/* Nobody is missing where one sleeps. */
-		sleeps = v->scene->waits[v->pieces.items[c->biggest].wait].kind == WAIT_KIND_sleep;
-		return own + hundredths(v->scene, sleeps ? LIMIT_end_asleep : LIMIT_end_missing);
+		w = &v->scene->waits[v->pieces.items[c->biggest].wait];
+		return own + hundredths(v->scene, cost_of_missing(v, w));
 	case CHARGE_THREAD:
-		return own + hundredths(v->scene, LIMIT_end_waits);
+		e = scene_episode(v->scene, c->thread, v->request->to_ns - 1);
+		w = e && e->end_ns >= v->request->to_ns ? &v->scene->waits[e->last] : NULL;
+		return own + hundredths(v->scene, w && stands_for_others(v, w) ? LIMIT_end_at_rest : LIMIT_end_waits);
 	case CHARGE_SOURCE:
 		return own + hundredths(v->scene, LIMIT_end_asleep);
 	case CHARGE_CIRCLE:

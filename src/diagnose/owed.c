@@ -386,7 +386,8 @@ bool owed_turned_away(const struct scene *scene, const struct ends *ends, const 
 	uint32_t other = d->at.kind == OBJECT_KIND_tcp && d->at.access & DESCRIPTOR_SPOKE_LAST && ends_role(ends, d->at.object) == END_SERVER ?
 		suspects_neighbour(scene, ends, d, from_ns, scene->end_ns) : 0;
 
-	return other && stands(scene, other, from_ns) && !is_at_prompt(scene, ends, other) && is_served_elsewhere(scene, ends, d, since_ns, UINT64_MAX, from_ns);
+	return other && stands(scene, other, from_ns) && !is_at_prompt(scene, ends, other) &&
+	       is_served_elsewhere(scene, ends, d, since_ns, UINT64_MAX, from_ns);
 }
 
 /* Nobody who has the pipe to read from reads there, and one of them has turned to something else since it was asked: a thread of that one's. 0 not so. */

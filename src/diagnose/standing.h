@@ -38,7 +38,7 @@ struct standing {
 	bool by_child;            /* it waits for a program by which a script sleeps */
 	bool maybe;               /* not asked about, and neither beyond doubt nor owed: a circle of waits would tell that it is stuck */
 	bool asks;                /* not asked about, and it may have asked another for what it waits for */
-	bool turned;              /* as its wait began, who has the other end of that turned to what it is at still, or went back to rest: it may have been asked */
+	bool turned;              /* as its wait began, who is at the other end turned to what it is at still, or went back to rest */
 	bool inside;              /* not asked about, and it waits in the midst of its work, and not in its loop: it does not listen to its user */
 	bool awaited;             /* not asked about, and a command for whose end its parent waits */
 	bool lost;                /* not asked about, and nobody who lives has the memory mapped in which the word lies that it waits for */

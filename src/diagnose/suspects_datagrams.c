@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "diagnose/question.h"
+#include "diagnose/shared_word.h"
 
 /* Number of the port at the end of a text that ends there. */
 static unsigned long port_of(const char *text, const char *end)
@@ -87,7 +88,7 @@ static bool is_kept(const struct question *q, uint32_t thread, uint64_t time_ns)
 	case WAIT_KIND_sleep: case WAIT_KIND_epoll: case WAIT_KIND_poll: case WAIT_KIND_accept: case WAIT_KIND_stop: case WAIT_KIND_read:
 		return false;
 	case WAIT_KIND_futex: /* of a word that it waits for still nobody may be known to be about to change it */
-		return w->end != WAIT_END_OPEN || wait_has_owner(w);
+		return w->end != WAIT_END_OPEN || wait_has_owner(w) || (word_shared(q->inquiry->ends, w) && rule_holds(q->scene, RULE_faces_by_memory));
 	default:
 		return true;
 	}

@@ -141,7 +141,8 @@ bool suspects_turned_from(struct question *q, const struct trail *trail)
 	if (!f->holder && !f->any)
 		return false;
 	for (const struct trail *t = trail; t->level; t = &trails->items[t->parent])
-		if (f->holder ? scene_same_process(q->scene, t->thread, f->holder) : f->object ? is_facing(q, f->object, t->thread) : may_end_inside(q, t->thread))
+		if (f->holder ? scene_same_process(q->scene, t->thread, f->holder)
+			      : f->object ? is_facing(q, f->object, t->thread) : may_end_inside(q, t->thread))
 			return false;
 	return true;
 }

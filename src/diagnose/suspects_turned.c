@@ -48,7 +48,8 @@ static bool find_moment(const struct question *q, struct moment *ret)
 	if (polls && !polled.seen_to_begin)
 		return false;
 	/* slices from the recording's beginning on do not tell when the first of them began */
-	if (!asked && !polls && (loop_is(q->scene, e) || (e->slices > 1 && first->start_ns <= q->scene->start_ns + limit_of(q->scene, LIMIT_standing_slack_ns))))
+	if (!asked && !polls && (loop_is(q->scene, e) ||
+				 (e->slices > 1 && first->start_ns <= q->scene->start_ns + limit_of(q->scene, LIMIT_standing_slack_ns))))
 		return false;
 	/* that is told by the acknowledgement, which may come late */
 	before += asked ? limit_of(q->scene, LIMIT_acknowledged_ns) : 0;
@@ -80,7 +81,8 @@ static enum turn turn_of(const struct question *q, uint32_t thread, uint64_t its
 		return asked ? TURN_AT_WORK : began >= when->from_ns && began <= when->to_ns ? TURN_AWAY : TURN_NONE;
 	if (began < when->from_ns || began > when->to_ns || listens_to_us(q, w, its_end))
 		return TURN_NONE;
-	if (wait_is_loop_rest(w) || w->idle || w->kind == WAIT_KIND_accept || (ends_is_datagram(w->object) && !ends_asks_by_datagram(q->scene, q->inquiry->ends, w->object)) ||
+	if (wait_is_loop_rest(w) || w->idle ||
+	    (ends_is_datagram(w->object) && !ends_asks_by_datagram(q->scene, q->inquiry->ends, w->object)) ||
 	    (w->kind == WAIT_KIND_futex && !wait_has_owner(w)))
 		return asked ? TURN_RESTED : TURN_NONE;
 	return asked ? TURN_AT_WORK : TURN_AWAY;
@@ -173,6 +175,7 @@ void ask_turned(struct question *q)
 	struct turned best = { 0 };
 	struct moment when;
 	size_t kept = 0, looked = 0;
+	bool child;
 
 	if (w->end != WAIT_END_OPEN || w->idle || !wait_is_loop_rest(w) || w->kind == WAIT_KIND_accept || only_looks(q) || !find_moment(q, &when))
 		return;
@@ -187,5 +190,6 @@ void ask_turned(struct question *q)
 		if (!owes_nothing(q, &q->suspects->items[i], &when))
 			q->suspects->items[kept++] = q->suspects->items[i];
 	q->suspects->length = kept;
-	suspect_thread(q, best.thread, q->scene->tables->threads[best.thread].parent_pid == scene_pid(q->scene, w->thread) ? LINK_CHILD : LINK_PEER, weight_of_turn(q, best.turn), 0);
+	child = q->scene->tables->threads[best.thread].parent_pid == scene_pid(q->scene, w->thread);
+	suspect_thread(q, best.thread, child ? LINK_CHILD : LINK_PEER, weight_of_turn(q, best.turn), 0);
 }

@@ -342,6 +342,9 @@ static int watch(struct now_answers *look, struct now_look *taking, struct err *
 	return r == -EINTR && look->told ? status : r;
 }
 
+/* What an answer tells, besides how sure it is, which is 100 at most. */
+enum { WORTH_LOOKS = 50, WORTH_STUCK = 200, WORTH_ANOTHER = 400, WORTH_KNOWN = 600, WORTH_OWN_WORD = 800 };
+
 /* How much it tells of who keeps those that were asked about. */
 static unsigned worth_of(struct now_answers *look)
 {
@@ -352,8 +355,12 @@ static unsigned worth_of(struct now_answers *look)
 		const struct diagnosis *d = f->diagnosis;
 		bool another = d && d->culprit.thread && !scene_same_process(look->session.scene, d->culprit.thread, f->standing->thread);
 
-		/* what its calls tell is its own word */
-		worth += d && d->looks ? 800 : !now_finding_is_stuck(f) ? (now_looks_of(look, f)[0] ? 50 : 0) : is_known(look->session.scene, f) ? 600 : another ? 400 : 200;
+		if (d && d->looks)
+			worth += WORTH_OWN_WORD;
+		else if (!now_finding_is_stuck(f))
+			worth += now_looks_of(look, f)[0] ? WORTH_LOOKS : 0;
+		else
+			worth += is_known(look->session.scene, f) ? WORTH_KNOWN : another ? WORTH_ANOTHER : WORTH_STUCK;
 		worth += now_finding_is_stuck(f) && d ? d->confidence : 0;
 	}
 	return worth;
