@@ -197,12 +197,27 @@ void module_names_load(struct module_names *m, const struct debug_places *places
 		return;
 	m->loaded = true;
 	module_names_bounds(m, places);
-	if (m->have_file) {
+	if (m->have_file && !elf_file_section(&m->file, ".symtab"))
+		debug_file_add_symbols(places, &m->file, m->path, &m->symbols);
+	if (m->have_file && (m->symbols.symbols.length || !symbol_index_read(&m->index, &m->file)))
 		symbol_table_add(&m->symbols, &m->file);
-		if (!elf_file_section(&m->file, ".symtab"))
-			debug_file_add_symbols(places, &m->file, m->path, &m->symbols);
-	}
 	symbol_table_sort(&m->symbols);
+}
+
+bool module_names_find(const struct module_names *m, struct arena *arena, uint64_t address, uint64_t *ret_start, const char **ret_name,
+		       bool *ret_guessed)
+{
+	const struct unwind_table *unwind = m->unwind.function_count ? &m->unwind : NULL;
+	const struct symbol *symbol;
+
+	if (m->index.symbols.length)
+		return symbol_index_find(&m->index, &m->file, arena, unwind, address, ret_start, ret_name, ret_guessed);
+	symbol = symbol_table_find(&m->symbols, unwind, address, ret_guessed);
+	if (!symbol)
+		return false;
+	*ret_start = symbol->start;
+	*ret_name = symbol->name;
+	return true;
 }
 
 void module_names_done(struct module_names *m)
@@ -210,6 +225,7 @@ void module_names_done(struct module_names *m)
 	if (m->have_file)
 		elf_file_close(&m->file);
 	unwind_table_done(&m->unwind);
+	symbol_index_done(&m->index);
 	symbol_table_done(&m->symbols);
 }
 

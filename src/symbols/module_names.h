@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "symbols/debug_file.h"
+#include "symbols/symbol_index.h"
 #include "symbols/symbol_table.h"
 #include "trace/tables.h"
 
@@ -20,7 +21,8 @@ struct module_names {
 	struct elf_file file;
 	char *path;                    /* of the file that was opened; owned */
 	struct unwind_table unwind;    /* functions' bounds; empty when there are none */
-	struct symbol_table symbols;
+	struct symbol_index index;     /* of the file's own symbols, ... */
+	struct symbol_table symbols;   /* ... or with those of other files all of them */
 	struct { uint64_t key; bool holds; } held[MODULE_NAMES_HELD]; /* texts that were looked for in all its names at once */
 	unsigned held_count;
 	char complaint[480];           /* why there is no file, or it was refused; "" nothing to say */
@@ -37,6 +39,9 @@ uint64_t module_names_stamp(const struct module_names *m, const struct debug_pla
 bool module_names_may_hold(struct module_names *m, const struct debug_places *places, const char *text);
 /* The symbols too. */
 void module_names_load(struct module_names *m, const struct debug_places *places);
+/* The symbol that holds the address, as linked; its name in the arena. False when none does. */
+bool module_names_find(const struct module_names *m, struct arena *arena, uint64_t address, uint64_t *ret_start, const char **ret_name,
+		       bool *ret_guessed);
 void module_names_done(struct module_names *m);
 
 /* File offset to address as linked; for what is no file the same. */

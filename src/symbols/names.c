@@ -292,9 +292,10 @@ static const struct name *resolve(struct names *n, uint32_t module, uint64_t off
 		return resolve_script(n, module, offset);
 	struct module_names *m = file_of(n, module);
 	struct name *name = arena_new(&n->arena, struct name);
-	const struct symbol *s = NULL, *told;
-	uint64_t address, start;
-	bool guessed = false;
+	const struct symbol *told;
+	const char *function = NULL;
+	uint64_t address, start, function_at;
+	bool guessed = false, found = false;
 
 	name_init(n, name, module, offset);
 	if (find_kept(n, module, offset, name))
@@ -303,23 +304,23 @@ static const struct name *resolve(struct names *n, uint32_t module, uint64_t off
 	module_names_load(m, &n->places);
 	name->function_start = function_start(m, offset);
 	if (m->have_file && module_names_address(m, offset, &address)) {
-		s = symbol_table_find(&m->symbols, m->unwind.function_count ? &m->unwind : NULL, address, &guessed);
+		found = module_names_find(m, &n->arena, address, &function_at, &function, &guessed);
 		if (n->options.lines)
 			find_lines(n, m, address, name);
 	}
-	if (s) {
-		set_function(n, name, s->name, guessed);
-		if (name->function_start == offset && module_names_offset(m, s->start, &start))
+	if (found) {
+		set_function(n, name, function, guessed);
+		if (name->function_start == offset && module_names_offset(m, function_at, &start))
 			name->function_start = start;
 	}
 	/* what comes from the trace is not taken for others' */
 	struct kept_names *k = &n->modules[module].kept;
 	k->spent_ns += clock_now_ns() - before;
 	if (k->stamp && worth_keeping(name)) {
-		const struct name *found = s ? name : arena_memdup(&n->arena, name, sizeof(*name));
-		vec_push(&k->fresh, found);
+		const struct name *fresh = found ? name : arena_memdup(&n->arena, name, sizeof(*name));
+		vec_push(&k->fresh, fresh);
 	}
-	if (s)
+	if (found)
 		return name;
 	if ((told = symbol_table_find(&n->modules[module].told, NULL, offset, &guessed))) {
 		set_function(n, name, told->name, guessed);

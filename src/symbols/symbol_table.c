@@ -5,16 +5,10 @@
 
 #include "base/search.h"
 
-enum {
-	MAX_SYMBOLS = 16 << 20,
-	MAX_NAME_BYTES = 16384,
-	MAX_STEPS_BACK = 64,       /* over symbols that end too early, to one that does not */
-};
-
 void symbol_table_add_name(struct symbol_table *table, uint64_t start, uint64_t bytes, const char *name, uint8_t rank)
 {
 	struct symbol symbol = { .start = start, .bytes = bytes, .rank = rank,
-				 .name = arena_strndup(&table->arena, name, strnlen(name, MAX_NAME_BYTES)) };
+				 .name = arena_strndup(&table->arena, name, strnlen(name, SYMBOL_TABLE_NAME_MOST)) };
 	vec_push(&table->symbols, symbol);
 }
 
@@ -32,6 +26,24 @@ static uint8_t symbol_rank(const Elf64_Sym *symbol, const char *name)
 	return rank;
 }
 
+bool symbol_table_wants(const struct elf_file *file, const Elf64_Sym *symbol, const char *names, size_t names_bytes, uint8_t *ret_rank)
+{
+	unsigned type = ELF64_ST_TYPE(symbol->st_info);
+	const char *name;
+
+	if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) || symbol->st_shndx == SHN_UNDEF ||
+	    symbol->st_shndx == SHN_ABS || symbol->st_name >= names_bytes)
+		return false;
+	name = names + symbol->st_name;
+	/* labels of data and of assemblers */
+	if (!name[0] || (type == STT_NOTYPE && (name[0] == '.' || name[0] == '$')))
+		return false;
+	if (symbol->st_shndx < file->section_count && !(file->sections[symbol->st_shndx].sh_flags & SHF_EXECINSTR))
+		return false;
+	*ret_rank = (uint8_t)(symbol_rank(symbol, name) + (type == STT_NOTYPE));
+	return true;
+}
+
 static void add_section(struct symbol_table *table, const struct elf_file *file, const Elf64_Shdr *section)
 {
 	void *symbols, *names;
@@ -44,20 +56,15 @@ static void add_section(struct symbol_table *table, const struct elf_file *file,
 		free(symbols);
 		return;
 	}
-	for (size_t i = 1; i < symbols_bytes / sizeof(Elf64_Sym) && table->symbols.length < MAX_SYMBOLS; i++) {
+	for (size_t i = 1; i < symbols_bytes / sizeof(Elf64_Sym) && table->symbols.length < SYMBOL_TABLE_MOST; i++) {
 		Elf64_Sym s;
 		memcpy(&s, (char *)symbols + i * sizeof(s), sizeof(s));
 		unsigned type = ELF64_ST_TYPE(s.st_info);
-		if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) || s.st_shndx == SHN_UNDEF ||
-		    s.st_shndx == SHN_ABS || s.st_name >= names_bytes)
+		uint8_t rank;
+
+		if (!symbol_table_wants(file, &s, names, names_bytes, &rank))
 			continue;
-		const char *name = (char *)names + s.st_name;
-		/* labels of data and of assemblers */
-		if (!name[0] || (type == STT_NOTYPE && (name[0] == '.' || name[0] == '$')))
-			continue;
-		if (s.st_shndx < file->section_count && !(file->sections[s.st_shndx].sh_flags & SHF_EXECINSTR))
-			continue;
-		symbol_table_add_name(table, s.st_value, s.st_size, name, (uint8_t)(symbol_rank(&s, name) + (type == STT_NOTYPE)));
+		symbol_table_add_name(table, s.st_value, s.st_size, (char *)names + s.st_name, rank);
 		table->symbols.items[table->symbols.length - 1].kind =
 			type == STT_FUNC ? SYMBOL_function : type == STT_GNU_IFUNC ? SYMBOL_indirect : SYMBOL_label;
 	}
@@ -79,9 +86,8 @@ void symbol_table_add(struct symbol_table *table, const struct elf_file *file)
 			add_section(table, file, &file->sections[i]);
 }
 
-static int by_start(const void *a, const void *b)
+int symbol_table_order(const struct symbol *x, const struct symbol *y)
 {
-	const struct symbol *x = a, *y = b;
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
 	if (!x->bytes != !y->bytes)
@@ -91,6 +97,11 @@ static int by_start(const void *a, const void *b)
 	if (x->bytes != y->bytes)
 		return x->bytes > y->bytes ? -1 : 1;
 	return strcmp(y->name, x->name);
+}
+
+static int by_start(const void *a, const void *b)
+{
+	return symbol_table_order(a, b);
 }
 
 /* Of symbols at one address the last is the one to show. */
@@ -117,6 +128,18 @@ void symbol_table_done(struct symbol_table *table)
 	table->ends = NULL;
 }
 
+bool symbol_table_reaches(uint64_t start, const struct unwind_table *unwind, uint64_t address, bool *ret_guessed)
+{
+	const struct unwind_function *f = unwind ? unwind_table_function(unwind, address) : NULL;
+
+	if (f)
+		return start >= unwind->base + f->start;
+	if (unwind && unwind_table_function(unwind, start))
+		return false;
+	*ret_guessed = true;
+	return true;
+}
+
 const struct symbol *symbol_table_find(const struct symbol_table *table, const struct unwind_table *unwind, uint64_t address,
 				       bool *ret_guessed)
 {
@@ -125,19 +148,11 @@ const struct symbol *symbol_table_find(const struct symbol_table *table, const s
 	SEARCH(low, high, middle, table->symbols.items[middle].start <= address);
 	if (low == 0)
 		return NULL;
-	for (size_t i = low, steps = 0; i-- > 0 && steps < MAX_STEPS_BACK && table->ends[i] > address; steps++)
+	for (size_t i = low, steps = 0; i-- > 0 && steps < SYMBOL_TABLE_STEPS_BACK && table->ends[i] > address; steps++)
 		if (address - table->symbols.items[i].start < table->symbols.items[i].bytes)
 			return &table->symbols.items[i];
 
 	/* no size holds it; a symbol without one may reach up to here */
 	const struct symbol *nearest = &table->symbols.items[low - 1];
-	if (nearest->bytes)
-		return NULL;
-	const struct unwind_function *f = unwind ? unwind_table_function(unwind, address) : NULL;
-	if (f)
-		return nearest->start >= unwind->base + f->start ? nearest : NULL;
-	if (unwind && unwind_table_function(unwind, nearest->start))
-		return NULL;
-	*ret_guessed = true;
-	return nearest;
+	return !nearest->bytes && symbol_table_reaches(nearest->start, unwind, address, ret_guessed) ? nearest : NULL;
 }

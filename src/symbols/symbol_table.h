@@ -51,4 +51,15 @@ void symbol_table_done(struct symbol_table *table);
 const struct symbol *symbol_table_find(const struct symbol_table *table, const struct unwind_table *unwind, uint64_t address,
 				       bool *ret_guessed);
 
+/* What symbol_index.h has in common with it. */
+#define SYMBOL_TABLE_MOST (16u << 20)
+#define SYMBOL_TABLE_NAME_MOST 16384u
+#define SYMBOL_TABLE_STEPS_BACK 64u /* over symbols that end too early, to one that does not */
+/* False for what is no code, or has no name to show. */
+bool symbol_table_wants(const struct elf_file *file, const Elf64_Sym *symbol, const char *names, size_t names_bytes, uint8_t *ret_rank);
+/* As symbols are sorted. */
+int symbol_table_order(const struct symbol *x, const struct symbol *y);
+/* Whether one of which the size is not known, the last before the address, holds that. */
+bool symbol_table_reaches(uint64_t start, const struct unwind_table *unwind, uint64_t address, bool *ret_guessed);
+
 #endif

@@ -4,10 +4,12 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "symbols/demangle.h"
+#include "symbols/symbol_index.h"
 #include "symbols/symbol_table.h"
 
 static void test_bounds(void **state)
@@ -67,6 +69,50 @@ static void test_file(void **state)
 	elf_file_close(&file);
 }
 
+/* What stays in the file is found as what is held. */
+static void assert_index_agrees(const char *path)
+{
+	struct elf_file file;
+	struct symbol_table t = { 0 };
+	struct symbol_index index = { 0 };
+	struct arena arena = { 0 };
+
+	assert_int_equal(elf_file_open(path, &file, NULL), 0);
+	symbol_table_add(&t, &file);
+	symbol_table_sort(&t);
+	assert_true(symbol_index_read(&index, &file));
+	assert_int_equal(index.symbols.length, t.symbols.length);
+	assert_true(t.symbols.length > 100);
+	for (size_t i = 0; i < t.symbols.length; i++)
+		for (uint64_t address = t.symbols.items[i].start; address <= t.symbols.items[i].start + 8; address += 4) {
+			bool guessed, told_guessed;
+			const struct symbol *told = symbol_table_find(&t, NULL, address, &told_guessed);
+			const char *name = NULL;
+			uint64_t start = 0;
+
+			assert_int_equal(symbol_index_find(&index, &file, &arena, NULL, address, &start, &name, &guessed), told != NULL);
+			if (!told)
+				continue;
+			assert_string_equal(name, told->name);
+			assert_int_equal(start, told->start);
+			assert_int_equal(guessed, told_guessed);
+		}
+	arena_done(&arena);
+	symbol_index_done(&index);
+	symbol_table_done(&t);
+	elf_file_close(&file);
+}
+
+static void test_index(void **state)
+{
+	Dl_info libc;
+
+	(void)state;
+	assert_index_agrees("/proc/self/exe");
+	assert_int_not_equal(dladdr((void *)(uintptr_t)printf, &libc), 0);
+	assert_index_agrees(libc.dli_fname);
+}
+
 static void test_demangle(void **state)
 {
 	(void)state;
@@ -97,6 +143,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_index),
 		cmocka_unit_test(test_demangle),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
