@@ -10,10 +10,13 @@ from program import fill
 KINDS = {}
 
 
-def kind(where, holder=False, timed=False, family='other'):
+def kind(where, holder=False, timed=False, family='other', mixed=False, by_itself=False, transient=False):
+    """mixed: only in arrangements of mixed.py. by_itself: needs no descriptors of the launcher's. transient: the callee
+    is a process for each request."""
     def add(function):
         name = function.__name__.rstrip('_')
-        KINDS[name] = {'make': function, 'where': where, 'holder': holder, 'timed': timed, 'family': family}
+        KINDS[name] = {'make': function, 'where': where, 'holder': holder, 'timed': timed, 'family': family, 'mixed': mixed,
+                       'by_itself': by_itself, 'transient': transient}
         return function
     return add
 
@@ -28,6 +31,7 @@ class Link:
         self.function = caller.name + '_' + plan.names.deed()
         self.timeout_ms, self.ticker = 0, False
         self.between = None         # a server that it leads through
+        self.stages = []            # nodes that what the callee does goes through before it is back
         self.owner_dies = False
         plan.links.append(self)
 
@@ -196,18 +200,18 @@ def shared_spin(link):
 
 # --- files
 
-@kind('out', holder=True, family='file lock')
+@kind('out', holder=True, family='file lock', by_itself=True)
 def flock_(link):
     file_lock(link, 'flock(@f@_file@side@, LOCK_EX);', 'flock(@f@_file@side@, LOCK_UN);')
 
 
-@kind('out', holder=True, family='file lock')
+@kind('out', holder=True, family='file lock', by_itself=True)
 def fcntl_(link):
     lock = '{ struct flock range = {.l_type = %s}; while (fcntl(@f@_file@side@, F_SETLKW, &range) && errno == EINTR); }'
     file_lock(link, lock % 'F_WRLCK', lock % 'F_UNLCK')
 
 
-@kind('out', holder=True, family='look')
+@kind('out', holder=True, family='look', by_itself=True)
 def try_flock(link):
     file_lock(link, 'while (flock(@f@_file@side@, LOCK_EX | LOCK_NB))\n\t\t\tnap_us(@look@);', 'flock(@f@_file@side@, LOCK_UN);')
 
@@ -221,7 +225,7 @@ def file_lock(link, take, give):
     link.hold(take, give, side='_theirs', look=5000)
 
 
-@kind('out', holder=True, family='look')
+@kind('out', holder=True, family='look', by_itself=True)
 def lock_file(link):
     """A file that is there or is not, as git, dpkg's frontends and editors use it."""
     take = ('{ char path[108]; int fd; while ((fd = open(path_of(path, "@id@.lock"), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)) < 0)\n'
@@ -302,12 +306,12 @@ def named(link, tcp):
     ask_body(link, link.fd, link.fd)
 
 
-@kind('out', timed=True, family='unix socket')
+@kind('out', timed=True, family='unix socket', by_itself=True)
 def unix(link):
     named(link, False)
 
 
-@kind('out', timed=True, family='tcp')
+@kind('out', timed=True, family='tcp', by_itself=True)
 def tcp(link):
     named(link, True)
 
@@ -337,7 +341,7 @@ def signals(link):
               '\t\t\tcontinue;\n\t\tstruct message m = {.hot = 1};\n\t\t@deed@(&m);\n\t\tsigqueue(info.si_pid, SIGRTMIN + 2, info.si_value);\n\t}\n\treturn NULL;')
 
 
-@kind('out', family='child')
+@kind('out', family='child', transient=True)
 def child(link):
     """A process for each request, awaited."""
     link.callee.process.transient = True

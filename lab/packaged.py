@@ -7,6 +7,8 @@ import random
 import re
 import shlex
 
+import endings
+
 LINKS, CAUSES = {}, {}
 
 
@@ -289,7 +291,7 @@ def redis(at, seconds):
     if at.rng.random() < 0.6:
         at.before.append(f'while :; do redis-cli -p {port} incr other >/dev/null; sleep 0.06; done &')
     at.families.add('tcp')
-    step = at.rng.choice([f'debug sleep {seconds}', 'eval "local e = tonumber(redis.call(\'time\')[1]) + 2 while tonumber(redis.call(\'time\')[1]) < e do end" 0'])
+    step = at.rng.choice([f'debug sleep {seconds}', 'eval "local e = tonumber(redis.call(\'time\')[1]) + ' + str(2 if seconds < 3 else int(seconds)) + ' while tonumber(redis.call(\'time\')[1]) < e do end" 0'])
     shell = port.replace('$', '@') + '@'
     return f'redis-cli -p {shell} incr mine', f'@DIR@/as asker redis-cli -p {shell} {step} </dev/null >/dev/null 2>&1 &\nsleep 0.05\nredis-cli -p {shell} incr mine', ['cause', 'asker']
 
@@ -313,6 +315,8 @@ def plan_of(seed):
     at = Arrangement(rng)
     at.ports = 0
     span_ms = rng.randrange(1300, 2100)
+    if endings.kind_of(seed):
+        span_ms = endings.span_ms(seed)
     cause_name = rng.choice(sorted(CAUSES))
     quick, slow, culprit = CAUSES[cause_name](at, span_ms / 1000)
     count = rng.choice([1, 1, 2, 2, 3])
@@ -337,6 +341,8 @@ def plan_of(seed):
              *at.before, *body, *company, f'rounds {span_ms} {" ".join([shlex.quote(command)])}', 'finish']
     truth = {'seed': seed, 'packaged': True, 'shape': 'packaged', 'fault': cause_name, 'links': kinds, 'mechanisms': sorted(at.families | {cause_name}),
              'victim': 'victim', 'culprit': culprit, 'verdict': ['waiting'], 'late': [], 'span_ms': span_ms, 'rounds_before': 2}
+    if endings.kind_of(seed):
+        truth['ending'] = endings.truth_of(seed, span_ms)
     if cause_name == 'computing':
         truth['verdict'].append('busy')
     if kinds and kinds[0] == 'sqlite':

@@ -51,6 +51,7 @@ class Plan:
         self.fd_next = 60
         self.links, self.kinds = [], []
         self.victim = None
+        self.comes_back_ms = 0      # how long the victim leaves it alone once it has given up
         self.as_stuck = []      # processes that wait for the same as the victim
         self.bystanders = []
         self.operators = []         # processes that must start after the others

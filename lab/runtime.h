@@ -32,6 +32,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -308,6 +309,73 @@ INLINE int role_spawn(const char *role, const int *fds, int count)
 	snprintf(value, sizeof(value), "%d", pid);
 	setenv(variable, value, 1);
 	return pid;
+}
+
+/* The same, but it lives on when who started it has ended. */
+INLINE void role_leave(const char *role, int fd)
+{
+	char path[108];
+	if (fork())
+		return;
+	fcntl(fd, F_SETFD, 0);
+	path_of(path, role);
+	execl(path, role, (char *)NULL);
+	_exit(127);
+}
+
+/* A descriptor, passed on through a socket. */
+INLINE bool descriptor_send(int through, int fd)
+{
+	char byte = 0, room[CMSG_SPACE(sizeof(int))] = {0};
+	struct iovec part = {&byte, 1};
+	struct msghdr letter = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room)};
+	struct cmsghdr *head = CMSG_FIRSTHDR(&letter);
+	head->cmsg_level = SOL_SOCKET;
+	head->cmsg_type = SCM_RIGHTS;
+	head->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(head), &fd, sizeof(int));
+	return sendmsg(through, &letter, 0) == 1;
+}
+
+INLINE int descriptor_receive(int through)
+{
+	char byte, room[CMSG_SPACE(sizeof(int))];
+	struct iovec part = {&byte, 1};
+	struct msghdr letter = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room)};
+	int fd = -1;
+	if (recvmsg(through, &letter, MSG_CMSG_CLOEXEC) == 1 && CMSG_FIRSTHDR(&letter))
+		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&letter)), sizeof(int));
+	return fd;
+}
+
+/* A socket for datagrams: at a server's port, or to it. */
+INLINE int datagram_socket(const char *server, bool serve)
+{
+	struct sockaddr_storage address;
+	socklen_t size;
+	close(socket_of(server, true, &address, &size));
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (serve ? bind(fd, (struct sockaddr *)&address, size) : connect(fd, (struct sockaddr *)&address, size)) {
+		say("problem datagrams %s %d\n", server, errno);
+		_exit(4);
+	}
+	return fd;
+}
+
+/* A semaphore of System V as a lock, which is free at first. */
+INLINE int semaphore_of(int number, bool make)
+{
+	int id = semget((key_t)(start_ns / 1000 % 1000000000) + number, 1, 0600 | (make ? IPC_CREAT : 0));
+	if (id < 0 || (make && semctl(id, 0, SETVAL, 1)))
+		say("problem semaphore %d\n", errno);
+	return id;
+}
+
+INLINE void semaphore_add(int id, short by)
+{
+	struct sembuf change = {.sem_num = 0, .sem_op = by, .sem_flg = 0};
+	while (semop(id, &change, 1) && errno == EINTR)
+		;
 }
 
 INLINE void wire_move(int from, int to)

@@ -7,8 +7,10 @@ import random
 import subprocess
 
 import bystanders
+import endings
 import faults
 import links
+import mixed
 import packaged
 from program import Plan, fill
 from words import Names
@@ -37,7 +39,7 @@ class Chain:
     def may(self, kind_name, last):
         """Whether a link of this kind may come next, and lead to the fault if it is the last one."""
         kind, fault = links.KINDS[kind_name], faults.FAULTS[self.fault]
-        if self.end.process.transient and kind_name not in ('unix', 'tcp', 'flock', 'fcntl', 'try_flock', 'lock_file'):
+        if self.end.process.transient and not kind['by_itself']:
             return False
         if kind_name == 'signals' and self.end.process.transient:
             return False
@@ -45,7 +47,7 @@ class Chain:
             return False
         if last and fault['needs_process'] and kind['where'] == 'in':
             return False
-        if last and kind_name == 'child' and (fault['needs_process'] or self.fault in ('lock order', 'person')):
+        if last and kind['transient'] and (fault['needs_process'] or self.fault in ('lock order', 'person')):
             return False
         if last and fault['only'] and fault['only'] != kind_name:
             return False
@@ -54,8 +56,8 @@ class Chain:
     def pick(self, wanted, last):
         return self.plan.rng.choice([k for k in wanted if self.may(k, last)])
 
-    def add(self, kind_name, last=False, style=None):
-        """One link further; returns the new node."""
+    def add(self, kind_name, last=False, style=None, limit_ms=0):
+        """One link further; returns the new node. limit_ms: the caller gives up then, and comes back when all is well."""
         plan, rng = self.plan, self.plan.rng
         kind, fault = links.KINDS[kind_name], faults.FAULTS[self.fault]
         inside = kind['where'] == 'in' or kind['where'] == 'both' and rng.random() < 0.3
@@ -65,6 +67,8 @@ class Chain:
         link = links.Link(plan, kind_name, self.end, node)
         if last and fault['timed']:
             link.timeout_ms = plan.span_ms
+        if limit_ms:
+            link.timeout_ms = limit_ms
         link.owner_dies = last and self.fault == 'owner died'
         link.ticker = self.end is plan.victim and kind_name in (*MESSAGES, 'queue') and rng.random() < 0.5
         if kind_name in MESSAGES:
@@ -73,6 +77,8 @@ class Chain:
             node.workers = rng.choice([1, 2, 4])
         node.link, link.last = link, last
         call = link.make()
+        if limit_ms:
+            call = f'if ({link.function}(1) < 0)\n\t\t\tgave_up = true;'
         if self.end not in self.relays:
             self.end.next.append(call)
         else:
@@ -80,7 +86,7 @@ class Chain:
         self.links.append(link)
         if link.between and link.between not in self.nodes:
             self.nodes.append(link.between)
-        self.nodes.append(node)
+        self.nodes += [*link.stages, node]
         return node
 
     def relay(self, kind_name, last_timed):
@@ -95,7 +101,7 @@ class Chain:
 def any_kind(chain, last):
     families = {}
     for name, kind in links.KINDS.items():
-        if chain.may(name, last):
+        if not kind['mixed'] and chain.may(name, last):
             families.setdefault(kind['family'], []).append(name)
     rng = chain.plan.rng
     if rng.random() < 0.6:
@@ -233,6 +239,8 @@ def victim_loop(plan, victim):
         rest = f'\t\tchar key;\n\t\tif (read({keys}, &key, 1) <= 0)\n\t\t\tbreak;'
     else:
         rest = f'\t\tnap_us({think * 1000});'
+    if plan.comes_back_ms:
+        rest += f'\n\t\tif (gave_up)\n\t\t\tnap_us({plan.comes_back_ms} * 1000ull);\n\t\tgave_up = false;'
     victim.loop = fill('\tstruct message m = {.hot = 1};\n\tuint64_t longest = 0;\n\tunsigned rounds = 0, before = 0;\n\tfor (;;) {\n'
                        '\t\tuint64_t began = now();\n\t\t@deed@(&m);\n\t\tuint64_t ended = now();\n\t\tif (ended - began > LATE_NS) {\n'
                        '\t\t\tsay("stuck @name@ %d %d %llu %llu\\n", getpid(), own_tid(), (unsigned long long)began, (unsigned long long)ended);\n\t\t} else if (ended - began > longest) {\n'
@@ -241,31 +249,37 @@ def victim_loop(plan, victim):
 
 
 VERDICTS = {'spin_yield': ['yield'], 'shared_spin': ['yield'], 'spin_bare': ['busy', 'yield'], 'look_flag': ['yield', 'waiting'],
-            'try_flock': ['yield', 'waiting'], 'lock_file': ['yield', 'waiting']}
+            'try_flock': ['yield', 'waiting'], 'lock_file': ['yield', 'waiting'], **mixed.VERDICTS}
 ALSO = {'computing': ['busy'], 'starved': ['starved'], 'retrying': ['yield']}
 
 
 def plan_of(seed):
-    """(C source or script, truth) of a seed. A quarter are arrangements of packaged programs."""
-    if seed // 2 % 4 == 3:
+    """(C source or script, truth) of a seed. A quarter are arrangements of packaged programs; seeds from mixed.FIRST on are
+    all of the mixed ones; from endings.FIRST on of all, of which a part is recorded."""
+    is_cut = seed >= endings.FIRST
+    known = {**SHAPES, **mixed.SHAPES} if is_cut else mixed.SHAPES if seed >= mixed.FIRST else SHAPES
+    if seed // 2 % 4 == 3 and (is_cut or seed < mixed.FIRST):
         return packaged.plan_of(seed)
     for attempt in range(100):
         rng = random.Random(seed * 1000 + attempt)
         plan = Plan(rng, Names(rng))
         plan.fault_at_ms = rng.randrange(1100, 1500)
         plan.span_ms = rng.randrange(1200, 2100)
+        plan.is_cut = is_cut
+        if is_cut:
+            plan.span_ms = endings.span_ms(seed)
         plan.end_ms = plan.fault_at_ms + plan.span_ms + 700
-        shape_name, fault = rng.choice(sorted(SHAPES)), rng.choice(sorted(faults.FAULTS))
+        shape_name, fault = rng.choice(sorted(known)), rng.choice(sorted(faults.FAULTS))
         plan.victim = plan.node(plan.process())
         chain = Chain(plan, fault)
         try:
-            SHAPES[shape_name](chain)
+            known[shape_name](chain)
         except (IndexError, KeyError, AssertionError):
             continue        # this fault cannot be in this shape: drawn again
         last = chain.links[-1]
         # Who holds a lock works for himself: the victim may not be waiting when it is asked back.
         if fault == 'call back' and (chain.end.process is plan.victim.process or any(
-                links.KINDS[l.kind]['holder'] or l.kind == 'barrier' for l in chain.links)):
+                links.KINDS[l.kind]['holder'] or l.kind in ('barrier', 'exhausted') for l in chain.links)):
             continue
         if fault == 'no answer' and last.caller in chain.relays:
             continue
@@ -291,6 +305,8 @@ def truth_of(plan, chain, truth, seed, shape_name, fault):
         'fault_node': chain.end.name, 'fault_at_ms': plan.fault_at_ms, 'span_ms': plan.span_ms, 'end_ms': plan.end_ms,
         'late': [[l.id, l.caller.name] for l in chain.links if l.caller not in chain.relays],
     }
+    if plan.is_cut:
+        document['ending'] = endings.truth_of(seed, plan.span_ms, plan.fault_at_ms)
     if truth.get('circle'):
         document['circle'] = True
     if truth.get('function_in_chain'):
