@@ -387,8 +387,42 @@ static void doubt_waker(struct investigation *v)
 	investigation_walk(v);
 }
 
+/* It goes on by a clock of its own, again and again, and wakes the victim by that. */
+static bool keeps_beat(const struct investigation *v, uint32_t thread)
+{
+	const struct scene *scene = v->scene;
+	uint64_t from = v->request->from_ns, to = v->request->to_ns, by_clock = 0, woke = 0;
+
+	for (uint32_t i = scene_waits_from(scene, thread, from); i < scene_waits_end(scene, thread) && scene->waits[i].start_ns < to; i++) {
+		const struct wait *w = &scene->waits[i];
+
+		if (w->end == WAIT_END_TIMEOUT || (w->end == WAIT_END_SOURCE && w->cause == WAKE_CAUSE_timer) || w->end == WAIT_END_OPEN)
+			by_clock += (w->end_ns < to ? w->end_ns : to) - (w->start_ns > from ? w->start_ns : from);
+	}
+	for (uint32_t i = scene_waits_from(scene, v->request->thread, from);
+	     i < scene_waits_end(scene, v->request->thread) && scene->waits[i].start_ns < to; i++)
+		woke += scene->waits[i].end == WAIT_END_THREAD && scene->waits[i].waker == thread;
+	return woke >= limit_of(scene, LIMIT_beats) && most_of(scene, by_clock, to - from);
+}
+
+/* Who wakes the victim at a beat of its own keeps it from nothing: where another is known for whom it waits meanwhile, it is that one. */
+static void doubt_beat(struct investigation *v)
+{
+	uint32_t beat = v->culprit ? v->culprit->thread : 0;
+
+	if (!beat || beat == v->request->thread || v->pieces.length > MAX_PIECES || !rule_holds(v->scene, RULE_beat) || !keeps_beat(v, beat))
+		return;
+	v->beat = beat;
+	investigation_walk(v);
+	if (v->culprit && v->culprit->thread != beat && v->culprit->thread != v->request->thread && most_of(v->scene, (uint64_t)(share_of(v) * 100), 100))
+		return;
+	v->beat = 0;
+	investigation_walk(v);
+}
+
 void beam_search(struct investigation *v)
 {
 	search(v);
 	doubt_waker(v);
+	doubt_beat(v);
 }

@@ -467,8 +467,7 @@ static bool waited_for_end(const struct scene *scene, const struct wake *k)
 	       (scene->waits[span_wait(span)].kind == WAIT_KIND_child || scene->waits[span_wait(span)].kind == WAIT_KIND_vfork);
 }
 
-/* Its loop rests in one place for whoever comes; the other, which waits in a call for one answer alone, had woken
- * it just before: that one was answered, and owes it nothing. */
+/* The other, which waits in a call for one answer alone, had woken it just before: that one was answered, and owes it nothing. */
 static bool answers_client(const struct follower *f, uint32_t at, const struct wake *k)
 {
 	const struct scene *scene = f->scene;
@@ -476,7 +475,9 @@ static bool answers_client(const struct follower *f, uint32_t at, const struct w
 	const struct span *span = scene_span(scene, k->target, k->time - 1);
 	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span_wait(span)] : NULL;
 
-	if (!rest || !its || !wait_is_loop_rest(&scene->waits[rest->last]) || its->waker != k->waker ||
+	if (!rest || !its || scene_same_process(scene, k->waker, k->target) || its->waker != k->waker ||
+	    (!wait_is_loop_rest(&scene->waits[rest->last]) &&
+	     !(rule_holds(scene, RULE_answered_client) && ends_role(f->ends, its->kind == WAIT_KIND_read ? its->object : its->detail) == END_CLIENT)) ||
 	    (its->kind != WAIT_KIND_read && (its->kind != WAIT_KIND_poll || its->argument > 1)))
 		return false;
 	for (uint32_t i = scene_wakes_from(scene, k->target, its->start_ns); i-- > scene->threads[k->target].wake; ) {

@@ -504,6 +504,8 @@ static const struct hangs_found *find_all(struct diagnoser *diagnoser, const str
 		if (f.hangs.length == before && !options->looked_up)
 			hangs_left_round(&f, offer);
 		if (f.hangs.length == before && !options->looked_up)
+			hangs_at_one_place(&f, offer);
+		if (f.hangs.length == before && !options->looked_up)
 			hangs_as_if_asked(&f, offer);
 		if (f.hangs.length > before)
 			f.hangs.length = before + hangs_join(f.scene, f.hangs.items + before, f.hangs.length - before);

@@ -92,6 +92,22 @@ struct rounds {
 	uint32_t count;
 };
 
+static void tell_round(struct rounds *rounds, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t away = to_ns > from_ns ? to_ns - from_ns : 0;
+
+	rounds->count++;
+	rounds->total_ns += away;
+	if (away > rounds->longest_ns) {
+		rounds->next_ns = rounds->longest_ns;
+		rounds->longest_ns = away;
+		rounds->from_ns = from_ns;
+	} else if (away > rounds->next_ns) {
+		rounds->next_ns = away;
+	}
+}
+
+/* The last one is longer than what is known of it, where a person asks while it lasts. */
 static void tell_rounds(const struct finder *f, const struct place *place, struct rounds *ret_rounds)
 {
 	const struct scene *scene = f->scene;
@@ -100,21 +116,15 @@ static void tell_rounds(const struct finder *f, const struct place *place, struc
 	*ret_rounds = (struct rounds){ .count = 0 };
 	for (uint32_t i = scene->threads[f->thread].wait; i < scene_waits_end(scene, f->thread); i++) {
 		const struct wait *w = &scene->waits[i];
-		uint64_t away = before && w->start_ns > before ? w->start_ns - before : 0;
 
 		if (w->site != place->site)
 			continue;
-		ret_rounds->count += before != 0;
-		ret_rounds->total_ns += away;
+		if (before)
+			tell_round(ret_rounds, before, w->start_ns);
 		before = w->end_ns;
-		if (away > ret_rounds->longest_ns) {
-			ret_rounds->next_ns = ret_rounds->longest_ns;
-			ret_rounds->longest_ns = away;
-			ret_rounds->from_ns = w->start_ns - away;
-		} else if (away > ret_rounds->next_ns) {
-			ret_rounds->next_ns = away;
-		}
 	}
+	if (before && before < scene->end_ns && f->options->pid && rule_holds(scene, RULE_stays_away) && scene->tables->threads[f->thread].end_ns >= scene->end_ns)
+		tell_round(ret_rounds, before, scene->end_ns);
 }
 
 static bool is_late_round(const struct finder *f, const struct rounds *r)
@@ -186,4 +196,54 @@ void hangs_left_round(struct finder *f, void (*offer)(struct finder *f, enum rul
 		offer(f, RULE_left_round, r.from_ns, r.from_ns + r.longest_ns);
 		return;
 	}
+}
+
+/* A wait that others cut into pieces: of a client, or for a word, and not where a server listens. */
+static bool is_piece(const struct finder *f, const struct wait *w)
+{
+	enum end_role role;
+
+	if (w->kind == WAIT_KIND_futex)
+		return !wait_has_owner(w);
+	if (w->kind != WAIT_KIND_poll || w->argument < 1 || w->argument > (int32_t)limit_of(f->scene, LIMIT_small_set))
+		return false;
+	role = hangs_role_in(f, w);
+	return role != END_SERVER && role != END_LISTENER;
+}
+
+/* It asks, and has no answer: by a connection, or datagrams. */
+static bool is_socket(uint64_t object)
+{
+	switch (object_kind(object)) {
+	case OBJECT_KIND_tcp: case OBJECT_KIND_udp: case OBJECT_KIND_unix_stream: case OBJECT_KIND_unix_dgram: case OBJECT_KIND_unix_seqpacket:
+		return true;
+	}
+	return false;
+}
+
+void hangs_at_one_place(struct finder *f, void (*offer)(struct finder *f, enum rule_id rule, uint64_t from_ns, uint64_t to_ns))
+{
+	const struct scene *scene = f->scene;
+	uint32_t first = scene->threads[f->thread].wait, end = scene_waits_end(scene, f->thread), woken = 0, in_vain = 0;
+	uint64_t from, waited = 0;
+
+	/* what it is in as the recording begins is not always known */
+	if (first < end && scene->waits[first].kind <= WAIT_KIND_other)
+		first++;
+	if (!f->leads || !f->options->pid || first == end || !rule_holds(scene, RULE_at_one_place) || !is_piece(f, &scene->waits[first]))
+		return;
+	from = scene->waits[first].start_ns > scene->start_ns ? scene->waits[first].start_ns : scene->start_ns;
+	for (uint32_t i = first; i < end; i++) {
+		const struct wait *w = &scene->waits[i];
+
+		if (w->site != scene->waits[first].site)
+			return;
+		woken += w->end == WAIT_END_THREAD;
+		in_vain += w->end == WAIT_END_TIMEOUT && w->kind == WAIT_KIND_poll && is_socket(w->detail);
+		waited += w->end_ns - (w->start_ns > from ? w->start_ns : from);
+	}
+	if ((woken >= limit_of(scene, LIMIT_beats) || (!woken && in_vain >= limit_of(scene, LIMIT_rest_visits))) &&
+	    scene->end_ns - from >= limit_of(scene, LIMIT_wait_ns) && most_of(scene, waited, scene->end_ns - from) &&
+	    from <= scene->start_ns + limit_of(scene, LIMIT_wait_ns) / 2)
+		offer(f, RULE_at_one_place, from, scene->end_ns);
 }

@@ -13,4 +13,7 @@ bool hangs_began_to_wait(const struct finder *f, const struct episode *e);
 /* It came again and again to a place, and stayed away once, in waits as it always had in between: offers that time. */
 void hangs_left_round(struct finder *f, void (*offer)(struct finder *f, enum rule_id rule, uint64_t from_ns, uint64_t to_ns));
 
+/* In all of the recording it did nothing but wait at one place, woken again and again: offers that time, where a person asks. */
+void hangs_at_one_place(struct finder *f, void (*offer)(struct finder *f, enum rule_id rule, uint64_t from_ns, uint64_t to_ns));
+
 #endif

@@ -49,6 +49,7 @@ struct investigation {
 	unsigned circle_count;
 	uint64_t circle_ns;           /* time that it filled */
 	uint32_t doubted;             /* episode + 1 whose waker is not followed where others are suspected */
+	uint32_t beat;                /* a thread whose wake-ups of the victim are not what that waits for */
 	uint64_t retried_ns;          /* of the window, in which the victim tried again and again */
 };
 

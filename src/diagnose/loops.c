@@ -362,6 +362,47 @@ static bool is_one_of(const uint32_t *threads, unsigned count, uint32_t thread)
 	return false;
 }
 
+/* When, behind `begin_ns`, the thread turned to what it is at, to the end; 0: before, or it comes and goes, rests or looks itself. */
+static uint64_t turned_ns(const struct scene *scene, uint32_t thread, uint64_t begin_ns)
+{
+	const struct episode *e = scene_episode(scene, thread, scene->end_ns - 1);
+	const struct wait *w = e && e->end_ns >= scene->end_ns ? &scene->waits[e->last] : NULL;
+	uint32_t at = scene_waits_from(scene, thread, begin_ns);
+	struct state_times times;
+
+	if (w)
+		return !w->idle && !wait_is_loop_rest(w) && w->end == WAIT_END_OPEN && loop_looks_away(scene, w) ? e->start_ns : 0;
+	if (at == scene_waits_end(scene, thread) || scene->waits[at].end_ns <= begin_ns)
+		return 0;
+	scene_state_times(scene, thread, scene->waits[at].end_ns, scene->end_ns, &times);
+	return nearly_all(scene, times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE], scene->end_ns - scene->waits[at].end_ns) ? scene->waits[at].end_ns : 0;
+}
+
+/* Of others of its kin the first that turned to something just as it began to look, and is at it to the end, as it looks to the end; 0 none. */
+static uint32_t turned_then(const struct scene *scene, const struct episode *loop, const uint32_t *waiting, unsigned count)
+{
+	uint64_t pause = (loop->end_ns - loop->start_ns) / loop->slices, begin = loop_first(scene, loop)->start_ns, first_ns = UINT64_MAX;
+	uint64_t slack = near_ns(scene, LIMIT_edge, scene->end_ns - begin);
+	uint32_t found = 0;
+
+	if (!rule_holds(scene, RULE_turned_then) || begin <= scene->start_ns + pause)
+		return 0;
+	for (uint32_t i = 1; i < scene->thread_count; i++) {
+		const struct thread *t = &scene->tables->threads[i];
+		uint64_t at;
+
+		if (scene_is_system(scene, i) || scene_same_process(scene, i, loop->thread) || is_one_of(waiting, count, i) || t->end_ns < scene->end_ns ||
+		    t->start_ns > begin || !are_kin(scene, loop->thread, i))
+			continue;
+		at = turned_ns(scene, i, begin);
+		if (at < begin || at > begin + slack || at >= first_ns)
+			continue;
+		found = i;
+		first_ns = at;
+	}
+	return found;
+}
+
 uint32_t loop_partner(const struct scene *scene, uint32_t thread, const uint32_t *waiting, unsigned count, uint64_t from_ns, uint64_t to_ns,
 		      uint8_t *ret_confidence)
 {
@@ -404,6 +445,13 @@ uint32_t loop_partner(const struct scene *scene, uint32_t thread, const uint32_t
 
 		if (other) {
 			*ret_confidence = (uint8_t)limit_of(scene, alone ? LIMIT_flag_came_back : LIMIT_flag_one_of_several);
+			return other;
+		}
+	} else if (best_score <= window && sleeps) {
+		uint32_t other = turned_then(scene, ends, waiting, count);
+
+		if (other) {
+			*ret_confidence = (uint8_t)limit_of(scene, LIMIT_flag_turned);
 			return other;
 		}
 	}

@@ -119,6 +119,11 @@ void ask_supervisor(struct question *q);
 /* See suspects_facing.c: it is known who has the other end of what is waited on, and the way does not lead over any of those; nor does that by which
  * such a wait went well. */
 bool suspects_turned_from(struct question *q, const struct trail *trail);
+/* What may come over one connection, to which the process that asks has not the other end, is all that the thread waits for, and no other thread of its
+ * process listens to anything. */
+bool suspects_stands_for_another(const struct question *q, uint32_t thread);
+/* It is known who has the far end of the connection open, and that is not the process that the kernel calls its peer. */
+bool suspects_passed_on(const struct question *q, uint64_t object, uint32_t peer);
 /* Takes out who was set to work and rests again, where another is likelier to owe what has not come. */
 void drop_resting(struct question *q);
 /* Who alone has the other end is that, however far from the victim. */
@@ -171,6 +176,8 @@ void ask_kept_mate(struct question *q);
 void ask_turned(struct question *q);
 /* See suspects_relay.c. */
 void ask_relay(struct question *q);
+/* Nothing tells whom a server asked: of those to whom it has connected, or was connected from the beginning, the one that alone does something else. */
+uint32_t suspects_beyond(const struct question *q, uint32_t server);
 /* The poll is for nothing but what its own process has both ends of, and timers. */
 bool suspects_listens_inside(const struct question *q);
 /* It reads what the waiting process is to write. */

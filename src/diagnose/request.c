@@ -216,6 +216,16 @@ static bool did_something(const struct scene *scene, uint32_t thread, uint64_t f
 	       scene_messages_from(scene, thread, from) != scene_messages_from(scene, thread, to);
 }
 
+/* Another set it to work there, where it comes again and again, and not where it waits now: what it did before that was for others, though nothing
+ * is seen of what it did since. */
+static bool came_from_rest(const struct scene *scene, const struct episode *e, const struct episode *episode)
+{
+	const struct wait *w = &scene->waits[e->last];
+
+	return w->end == WAIT_END_THREAD && !wait_has_owner(w) && w->site != scene->waits[episode->last].site && rule_holds(scene, RULE_came_from_rest) &&
+	       comes_often(scene, w) && !scene_same_process(scene, w->waker, w->thread);
+}
+
 uint64_t request_start(const struct scene *scene, const struct episode *episode)
 {
 	const struct episode *first = scene->episodes + scene->threads[episode->thread].episode;
@@ -233,7 +243,8 @@ uint64_t request_start(const struct scene *scene, const struct episode *episode)
 		if (e->start_ns < scene->threads[e->thread].since_ns && e[-1].end_ns + limit_of(scene, LIMIT_asked_before_ns) < e->start_ns)
 			return e->start_ns - limit_of(scene, LIMIT_asked_before_ns);
 		if (e[-1].end_ns - e[-1].start_ns > limit_of(scene, LIMIT_request_pause_ns) &&
-		    (created >= e[-1].end_ns || did_something(scene, e->thread, e[-1].end_ns, episode->start_ns)))
+		    (created >= e[-1].end_ns || did_something(scene, e->thread, e[-1].end_ns, episode->start_ns) ||
+		     came_from_rest(scene, &e[-1], episode)))
 			return e[-1].end_ns;
 	}
 	return born > scene->threads[episode->thread].since_ns ? born : scene->threads[episode->thread].since_ns;

@@ -208,6 +208,15 @@ static bool began_late(const struct scene *scene, uint32_t thread, const struct 
 	       (!w->timeout_ns || w->timeout_ns > asked->to_ns - asked->since_ns);
 }
 
+/* It sleeps and looks since before anything is known of it: as one does that looks after something by its clock. */
+static bool always_slept(const struct scene *scene, uint32_t thread, const struct request_asked *asked)
+{
+	const struct episode *e = scene_episode(scene, thread, asked->to_ns - 1);
+	uint64_t pause = e ? (e->end_ns - e->start_ns) / e->slices : 0;
+
+	return e && e->slices > 1 && e->start_ns <= scene->start_ns + pause && rule_holds(scene, RULE_slept_before);
+}
+
 /* `own`: the connection, as the server has it; 0: not known. */
 static void choose(const struct scene *scene, const struct ends *ends, uint32_t process, const struct request_asked *asked, uint64_t own,
 		   struct choice *best)
@@ -224,6 +233,7 @@ static void choose(const struct scene *scene, const struct ends *ends, uint32_t 
 		c = choice_of(scene, ends, i, asked);
 		c.elsewhere = c.work == WORK_MAYBE && served_another(scene, ends, i, asked, own);
 		c.late = c.work == WORK_MAYBE && began_late(scene, i, asked);
+		c.late |= c.work == WORK_SLEEPS && always_slept(scene, i, asked);
 		/* it went to rest for something else, while another listens to who asked */
 		if (c.late && own && !asked_listens && rule_holds(scene, RULE_late_beside)) {
 			listens = owed_listens(scene, ends, scene_pid(scene, process), own, asked->from_ns);

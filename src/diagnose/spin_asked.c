@@ -4,7 +4,7 @@
 #include "diagnose/judgement.h"
 #include "diagnose/loops.h"
 
-#define MOST_LOOKED_AT 4096u   /* waits, wake-ups */
+#define MOST_LOOKED_AT 262144u /* waits, wake-ups */
 
 /* A look, and no work: it gave up the processor, and has it again. */
 static bool is_look(const struct wait *w)

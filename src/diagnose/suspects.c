@@ -45,8 +45,6 @@ bool suspect_thread(struct question *q, uint32_t thread, enum walk_link link, ui
 	return true;
 }
 
-/* ---- who was told ---- */
-
 uint32_t suspects_told_to_end(const struct scene *scene, const struct episode *episode, uint64_t *ret_evidence)
 {
 	uint64_t turn = (episode->end_ns - episode->start_ns) / (episode->slices ? episode->slices : 1) + 50000000;
@@ -208,7 +206,7 @@ static bool is_final(const struct question *q, const struct trail *t)
 		return false;
 	kind = q->scene->waits[e->last].kind;
 	/* It waits for the one that asks it, by others: each is as late as the other. */
-	if (kind == WAIT_KIND_poll && is_waiting(q, t->thread) && rule_holds(q->scene, RULE_asked_back))
+	if (kind == WAIT_KIND_poll && ((is_waiting(q, t->thread) && rule_holds(q->scene, RULE_asked_back)) || suspects_stands_for_another(q, t->thread)))
 		return false;
 	return kind == WAIT_KIND_sleep || kind == WAIT_KIND_epoll || kind == WAIT_KIND_poll || kind == WAIT_KIND_accept;
 }
@@ -480,6 +478,7 @@ static void ask_similar(struct question *q)
 	s.hops[0] = (struct hop){ .from_ns = q->from, .thread = step->now_thread, .link = LINK_SIMILAR,
 				  .confidence = s.confidence, .evidence = step->work_event,
 				  .final = (step->doing == DOING_RESTED && !listens_for_process(q, step->now_thread) &&
+					    !suspects_stands_for_another(q, step->now_thread) &&
 					    !suspects_has_asked(q, step->now_thread)) || step->doing == DOING_GONE || step->doing == DOING_STOPPED };
 	vec_push(q->suspects, s);
 }

@@ -90,19 +90,12 @@ const struct descriptor *suspects_silent_upstream(const struct question *q, uint
 	return NULL;
 }
 
-/* `circle`: who is behind waits for this one already, by that server. */
-static bool suspect_behind(struct question *q, uint32_t server, const struct descriptor *its, uint64_t since_ns, bool circle)
+/* Over the server to who is behind it, and who reads what that one passes on; 0 nobody. */
+static void push_behind(struct question *q, uint32_t server, uint32_t other, uint32_t reader)
 {
-	const struct ends *ends = q->inquiry->ends;
-	struct request_asked asked = { .thread = server, .since_ns = since_ns, .from_ns = q->from, .to_ns = q->to };
-	uint32_t other = serving_holder(q->scene, ends, ends_far(ends, its), &asked);
 	struct suspect s = { .confidence = weight_of(q), .hop_count = 2 };
-	uint32_t reader = owed_passed_on(q->scene, ends, its, since_ns, q->from);
 	size_t kept = 0;
 
-	other = other ? other : suspects_neighbour(q->scene, ends, its, q->from, q->to);
-	if (!other || is_waiting(q, other) != circle || other == q->wait->thread || scene_is_system(q->scene, other))
-		return false;
 	s.hops[0] = (struct hop){ .from_ns = q->from, .thread = server, .link = LINK_PEER, .confidence = limit(q, LIMIT_peer_guess) };
 	s.hops[1] = (struct hop){ .from_ns = q->from, .thread = other, .link = LINK_PEER, .confidence = limit(q, LIMIT_peer_guess) };
 	if (reader && !is_waiting(q, reader) && !scene_same_process(q->scene, reader, other))
@@ -112,6 +105,20 @@ static bool suspect_behind(struct question *q, uint32_t server, const struct des
 			q->suspects->items[kept++] = q->suspects->items[i];
 	q->suspects->length = kept;
 	vec_push(q->suspects, s);
+}
+
+/* `circle`: who is behind waits for this one already, by that server. */
+static bool suspect_behind(struct question *q, uint32_t server, const struct descriptor *its, uint64_t since_ns, bool circle)
+{
+	const struct ends *ends = q->inquiry->ends;
+	struct request_asked asked = { .thread = server, .since_ns = since_ns, .from_ns = q->from, .to_ns = q->to };
+	uint32_t other = serving_holder(q->scene, ends, ends_far(ends, its), &asked);
+	uint32_t reader = owed_passed_on(q->scene, ends, its, since_ns, q->from);
+
+	other = other ? other : suspects_neighbour(q->scene, ends, its, q->from, q->to);
+	if (!other || is_waiting(q, other) != circle || other == q->wait->thread || scene_is_system(q->scene, other))
+		return false;
+	push_behind(q, server, other, reader);
 	return true;
 }
 
@@ -143,7 +150,7 @@ void ask_behind_server(struct question *q)
 	uint64_t client = w->kind == WAIT_KIND_epoll || w->kind == WAIT_KIND_poll ? own_ends_only_client(q->scene, ends, w) : 0;
 	uint64_t object = w->kind == WAIT_KIND_epoll || client ? client : w->kind == WAIT_KIND_poll ? w->detail : w->object;
 	uint64_t since = owed_upstream_since(q->scene, serving_asked_since(q->scene, q->episode));
-	uint32_t server = 0;
+	uint32_t server = 0, maybe = 0, other;
 
 	if (w->end != WAIT_END_OPEN || w->idle || only_looks(q) || !object ||
 	    (w->kind != WAIT_KIND_read && w->kind != WAIT_KIND_poll && w->kind != WAIT_KIND_epoll))
@@ -153,9 +160,16 @@ void ask_behind_server(struct question *q)
 
 		if (d->at.object == object && d->at.access & DESCRIPTOR_SPOKE_LAST && owed_is_upstream(ends, d))
 			server = suspects_neighbour(q->scene, ends, d, q->from, q->to);
+		/* others do not tell who spoke last */
+		if (d->at.object == object && d->at.kind != OBJECT_KIND_tcp && ends_role(ends, object) == END_CLIENT)
+			maybe = suspects_neighbour(q->scene, ends, d, q->from, q->to);
 	}
-	if (!server || scene_same_process(q->scene, server, w->thread) || !goes_on_serving(q, server, serving_asked_since(q->scene, q->episode)))
+	maybe = server ? server : maybe;
+	if (!maybe || scene_same_process(q->scene, maybe, w->thread) || !goes_on_serving(q, maybe, serving_asked_since(q->scene, q->episode)))
 		return;
-	if (!suspect_all_behind(q, server, since, false))
-		suspect_all_behind(q, server, since, true);
+	if (server && (suspect_all_behind(q, server, since, false) || suspect_all_behind(q, server, since, true)))
+		return;
+	other = suspects_beyond(q, maybe);
+	if (other)
+		push_behind(q, maybe, other, 0);
 }

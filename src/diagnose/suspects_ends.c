@@ -51,11 +51,14 @@ static uint32_t peer_of(const struct scene *scene, const struct ends *ends, cons
 }
 
 /* How sure it is that who has the far end should have ended the wait: a packet did, and only that one could send it. */
-static uint8_t far_weight(const struct question *q)
+static uint8_t far_weight(const struct question *q, const struct descriptor *d)
 {
-	bool packet = q->wait->end == WAIT_END_SOURCE && q->wait->cause == WAKE_CAUSE_network && rule_holds(q->scene, RULE_from_here);
+	const struct wait *w = q->wait;
+	bool packet = w->end == WAIT_END_SOURCE && w->cause == WAKE_CAUSE_network && rule_holds(q->scene, RULE_from_here);
+	bool faced = w->end == WAIT_END_OPEN && !w->idle && q->waiting_count > 1 && ends_role(q->inquiry->ends, d->at.object) == END_CLIENT &&
+		     (w->kind == WAIT_KIND_read || (w->kind == WAIT_KIND_poll && w->argument == 1));
 
-	return packet ? (uint8_t)rule_infos[RULE_from_here].weight : limit(q, LIMIT_peer_guess);
+	return packet ? (uint8_t)rule_infos[RULE_from_here].weight : limit(q, faced ? LIMIT_peer_faced : LIMIT_peer_guess);
 }
 
 /* It shows the terminal that the other writes to, and only listens there: what is written does not come to it, for the output is stopped. */
@@ -133,9 +136,9 @@ static void suspect_far_end(struct question *q, const struct descriptor *d, uint
 
 		suspect_server(q, ends_of_object(ends, listener->at.object), process, LINK_LISTENER, limit(q, LIMIT_listener), since_ns, q->wait->begin_event);
 	} else if (d->at.peer && d->at.peer != d->pid) {
-		suspect_server(q, far, peer_of(q->scene, ends, d, q->from, q->to), LINK_PEER, limit(q, LIMIT_peer_guess), since_ns, 0);
+		suspect_server(q, far, peer_of(q->scene, ends, d, q->from, q->to), LINK_PEER, far_weight(q, d), since_ns, 0);
 	} else if (far.count > own && ends_at(ends, far, own)->pid != d->pid) {
-		suspect_server(q, far, tables_process(tables, ends_at(ends, far, own)->pid, q->from), LINK_PEER, far_weight(q), since_ns, 0);
+		suspect_server(q, far, tables_process(tables, ends_at(ends, far, own)->pid, q->from), LINK_PEER, far_weight(q, d), since_ns, 0);
 	}
 }
 

@@ -10,7 +10,7 @@ static uint64_t waits_on(const struct question *q)
 	const struct wait *w = q->wait;
 	uint64_t object = w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_write ? w->object : w->kind == WAIT_KIND_poll && w->argument == 1 ? w->detail : 0;
 
-	if (w->end != WAIT_END_OPEN || w->idle || !rule_holds(q->scene, RULE_faces))
+	if ((w->end != WAIT_END_OPEN && w->end != WAIT_END_TIMEOUT) || w->idle || !rule_holds(q->scene, RULE_faces))
 		return 0;
 	switch (object_kind(object)) {
 	case OBJECT_KIND_pipe:
@@ -227,4 +227,49 @@ bool suspects_has_asked(const struct question *q, uint32_t thread)
 			return true;
 	}
 	return false;
+}
+
+bool suspects_stands_for_another(const struct question *q, uint32_t thread)
+{
+	const struct ends *ends = q->inquiry->ends;
+	const struct wait *w = rule_holds(q->scene, RULE_stands_for_another) ? stands_in(q, thread) : NULL;
+	uint64_t object = w && w->kind == WAIT_KIND_read ? w->object : w && w->kind == WAIT_KIND_poll && w->argument == 1 ? w->detail : 0;
+	struct row row = object && ends_role(ends, object) == END_SERVER ? ends_of_object(ends, object) : (struct row){ 0 };
+	uint32_t asks = scene_pid(q->scene, q->episode->thread), others = 0;
+
+	SCENE_EACH_MATE(q->scene, thread, i) {
+		const struct wait *its = row.count && i != thread && alive(q, i) ? stands_in(q, i) : NULL;
+
+		if (its && (its->kind == WAIT_KIND_read || wait_is_loop_rest(its) || its->kind == WAIT_KIND_poll))
+			return false;
+	}
+	for (uint32_t i = 0; i < row.count; i++) {
+		struct row far = ends_far(ends, ends_at(ends, row, i));
+
+		for (uint32_t k = 0; k < far.count; k++) {
+			if (ends_at(ends, far, k)->pid == asks)
+				return false;
+			others += ends_at(ends, far, k)->pid != scene_pid(q->scene, thread);
+		}
+	}
+	return others;
+}
+
+bool suspects_passed_on(const struct question *q, uint64_t object, uint32_t peer)
+{
+	const struct ends *ends = q->inquiry->ends;
+	struct row row = ends_of_object(ends, object);
+	uint32_t pid = scene_pid(q->scene, q->episode->thread);
+	bool known = false;
+
+	for (uint32_t i = 0; rule_holds(q->scene, RULE_passed_socket) && i < row.count; i++) {
+		struct row far = ends_at(ends, row, i)->pid == pid ? ends_far(ends, ends_at(ends, row, i)) : (struct row){ 0 };
+
+		for (uint32_t k = 0; k < far.count; k++) {
+			if (ends_at(ends, far, k)->pid == scene_pid(q->scene, peer))
+				return false;
+			known = true;
+		}
+	}
+	return known;
 }

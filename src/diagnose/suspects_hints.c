@@ -69,6 +69,8 @@ void ask_hint(struct question *q)
 	if (w->hint_kind == HINT_KIND_socket_peer && scene_same_process(q->scene, owner, w->thread) && rule_holds(q->scene, RULE_own_peer) &&
 	    far_end_is_of_others(q, w->object))
 		return;
+	if (w->hint_kind == HINT_KIND_socket_peer && suspects_passed_on(q, w->object, owner))
+		return;
 	if (w->hint_kind == HINT_KIND_socket_peer && w->end == WAIT_END_OPEN)
 		owner = who_serves(q, w->object, owner);
 	if (w->hint_kind == HINT_KIND_child)

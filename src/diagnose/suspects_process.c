@@ -96,6 +96,27 @@ static bool tells_of_child(struct question *q)
 	return count > 0;
 }
 
+/* It stands in something of which is known what it is for: neither by its clock, nor for work, nor for a word. */
+static bool stands_in_something(const struct question *q, uint32_t thread)
+{
+	const struct wait *w = stands_in(q, thread);
+
+	return w && !w->idle && !is_waiting(q, thread) && w->kind != WAIT_KIND_sleep && !wait_is_loop_rest(w) && (!is_private_wait(w) || wait_has_owner(w));
+}
+
+/* Nobody but its own process has the other end of the pipe, or of a pair of sockets. */
+static void ask_own_pipe(struct question *q)
+{
+	const struct ends *ends = q->inquiry->ends;
+	const struct wait *w = q->wait;
+	uint64_t object = w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_write ? w->object : 0;
+	uint32_t pid = scene_pid(q->scene, w->thread);
+
+	/* who polls one may only be told by it that there is something to do */
+	if (object && w->end == WAIT_END_OPEN && !w->idle && (scene_is_pipe(object) ? own_ends_has_both(ends, object, pid) : ends_faces(ends, object, pid)))
+		suspect_only_mate(q, stands_in_something);
+}
+
 /* Alone is it when nobody else in the process could have acted. */
 void ask_process(struct question *q)
 {
@@ -105,6 +126,7 @@ void ask_process(struct question *q)
 	bool slept = q->wait->end == WAIT_END_TIMEOUT && q->waiting_count > 1;
 
 	/* what it listens to is set off inside: by a handler of signals, too */
+	ask_own_pipe(q);
 	if (!is_private_wait(q->wait) && own_ends_only(q->scene, q->inquiry->ends, q->wait))
 		q->hears_child = tells_of_child(q);
 	if (!is_private_wait(q->wait) || only_looks(q) || stands_with_lead(q))

@@ -192,3 +192,67 @@ void ask_relay(struct question *q)
 	q->suspects->length = kept;
 	suspect_thread(q, who_of_it(q, found, object), LINK_PEER, weight_of(q), 0);
 }
+
+static uint64_t heard(const struct wait *w)
+{
+	return w->kind == WAIT_KIND_read ? w->object : w->kind == WAIT_KIND_poll ? w->detail : 0;
+}
+
+static bool is_one_of(const struct ends *ends, struct row row, uint64_t object)
+{
+	for (uint32_t i = 0; object && i < row.count; i++)
+		if (ends_at(ends, row, i)->at.object == object)
+			return true;
+	return false;
+}
+
+/* In a loop, or at that end of a connection. */
+static bool comes_to_listen(const struct question *q, uint32_t thread, struct row far)
+{
+	const struct scene *scene = q->scene;
+
+	for (uint32_t i = scene_waits_from(scene, thread, q->from); i < scene_waits_end(scene, thread) && scene->waits[i].start_ns < q->to; i++)
+		if (wait_is_loop_rest(&scene->waits[i]) || is_one_of(q->inquiry->ends, far, heard(&scene->waits[i])))
+			return true;
+	return false;
+}
+
+/* Of the process with that end of a connection who stands in something else than that all the time, or computes; 0 none. */
+static uint32_t who_stands(const struct question *q, struct row far)
+{
+	const struct scene *scene = q->scene;
+	const struct ends *ends = q->inquiry->ends;
+	struct request_asked asked = { .thread = q->wait->thread, .from_ns = q->from, .to_ns = q->to };
+	uint32_t thread = serving_holder(scene, ends, far, &asked);
+	const struct wait *w;
+
+	if (!thread || !serving_is_known(scene, ends, thread, &asked))
+		return 0;
+	/* one that sleeps may look after something of its own, beside another that listens */
+	w = stands_in(q, thread);
+	SCENE_EACH_MATE(scene, thread, i)
+		if (i == thread ? comes_to_listen(q, i, far) : w && w->kind == WAIT_KIND_sleep && alive(q, i) && comes_to_listen(q, i, far))
+			return 0;
+	return thread;
+}
+
+uint32_t suspects_beyond(const struct question *q, uint32_t server)
+{
+	const struct ends *ends = q->inquiry->ends;
+	struct row row = ends_of_process(ends, scene_pid(q->scene, server));
+	uint32_t found = 0;
+
+	for (uint32_t i = 0; rule_holds(q->scene, RULE_beyond) && i < row.count; i++) {
+		const struct descriptor *d = ends_at(ends, row, i);
+		enum end_role role = ends_role(ends, d->at.object);
+		uint32_t other = role == END_CLIENT || (role == END_UNKNOWN && !scene_is_pipe(d->at.object)) ? who_stands(q, ends_far(ends, d)) : 0;
+
+		if (!other || scene_same_process(q->scene, other, server) || scene_same_process(q->scene, other, q->wait->thread) ||
+		    is_asker(q, other) || is_waiting(q, other) || scene_is_system(q->scene, other))
+			continue;
+		if (found && !scene_same_process(q->scene, found, other))
+			return 0;
+		found = other;
+	}
+	return found;
+}

@@ -215,13 +215,6 @@ static void walk_hops(struct walk *walk, const struct episode *episode, uint64_t
 	}
 }
 
-/* Of two loops that listen to each other, among others, neither is known to wait for the other. */
-static bool is_guessed_circle(const struct walk *walk, const struct episode *episode, const struct hop *last)
-{
-	return rule_holds(walk->scene, RULE_own_clock) && wait_is_loop_rest(&walk->scene->waits[episode->last]) && walk_on_stack(walk, last->thread) &&
-	       last->confidence < limit_of(walk->scene, LIMIT_timer_sure);
-}
-
 /* Goes on to who should have ended the wait; false when nobody is known, or not so
  * surely. */
 static bool walk_missing(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came,
@@ -230,7 +223,7 @@ static bool walk_missing(struct walk *walk, const struct episode *episode, uint6
 	struct hop hops[WALK_MAX_HOPS];
 	unsigned count = walk->missing ? walk->missing(walk, episode, from, to, hops) : 0;
 
-	if (!count || hops[count - 1].confidence < surely || is_guessed_circle(walk, episode, &hops[count - 1]))
+	if (!count || hops[count - 1].confidence < surely || walk_is_guessed_circle(walk, episode, &hops[count - 1], from, to))
 		return false;
 	walk_hops(walk, episode, from, to, came, hops, count);
 	return true;
@@ -243,7 +236,7 @@ static bool walk_packet(struct walk *walk, const struct episode *episode, uint64
 	struct hop hops[WALK_MAX_HOPS];
 	unsigned count = walk->missing && rule_holds(walk->scene, RULE_from_here) ? walk->missing(walk, episode, from, to, hops) : 0;
 
-	if (!count || hops[count - 1].confidence < rule_infos[RULE_from_here].weight || is_guessed_circle(walk, episode, &hops[count - 1]))
+	if (!count || hops[count - 1].confidence < rule_infos[RULE_from_here].weight || walk_is_guessed_circle(walk, episode, &hops[count - 1], from, to))
 		return false;
 	if (walk_on_stack(walk, hops[count - 1].thread) && rule_holds(walk->scene, RULE_in_flight))
 		emit(walk, (struct piece){ .start_ns = from, .end_ns = to, .thread = episode->thread, .wait = episode->last,
@@ -385,17 +378,6 @@ static void walk_waker(struct walk *walk, const struct episode *episode, uint64_
 		walk_ender(walk, episode, waker, from, to, came, step);
 }
 
-/* Its own time limit ran out where it listens to several, and then it let go on who waits for it: it did so by its own clock. */
-static bool acts_by_clock(const struct walk *walk, const struct wait *w, uint32_t came)
-{
-	const struct walk_step *step = &walk->steps->items[came];
-	uint64_t let_go = step->episode ? walk->scene->episodes[step->episode - 1].end_ns : 0;
-
-	return rule_holds(walk->scene, RULE_own_clock) && w->end == WAIT_END_TIMEOUT && wait_is_loop_rest(w) &&
-	       (step->link == LINK_WAKE || step->link == LINK_SENT) && let_go >= w->end_ns &&
-	       let_go - w->end_ns <= limit_of(walk->scene, LIMIT_give_up_ns);
-}
-
 /* A lock goes from hand to hand while one waits for it: each that had it answers for that time. */
 static bool walk_holders(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
 {
@@ -486,12 +468,22 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 		if (last->kind == WAIT_KIND_stop || walk_lacks_memory(walk, last) ||
 		    (rule_holds(walk->scene, RULE_word_sleep) && word_sleep_is(walk->names, walk->scene->tables, last)))
 			emit_wait(walk, episode, from, to, CHARGE_THREAD, came);
-		else if (!acts_by_clock(walk, last, came))
+		else if (!walk_acts_by_clock(walk, last, came))
 			walk_vain(walk, episode, from, to, came);
 		else if (!walk_missing_elsewhere(walk, episode, from, to, came, limit_of(walk->scene, LIMIT_timer_sure)))
 			emit_wait(walk, episode, from, to, CHARGE_THREAD, came);
 		return;
 	}
+}
+
+/* A wait that a beat cuts into pieces: who was asked before its first one is to end it, or who did in the end. */
+static void walk_through_beat(struct walk *walk, const struct episode *first, const struct episode *last, uint64_t from, uint64_t to, uint32_t step)
+{
+	const struct wait *w = &walk->scene->waits[last->last];
+	bool ended = w->end == WAIT_END_THREAD && w->waker != walk->beat;
+
+	if (ended || !walk_missing_elsewhere(walk, first, from, to, step, limit_of(walk->scene, LIMIT_far_least)))
+		walk_wait(walk, last, from, to, step);
 }
 
 /* The thread's time as it stands in its row. */
@@ -506,8 +498,13 @@ static void walk_row(struct walk *walk, uint32_t thread, uint64_t from, uint64_t
 		uint64_t end;
 
 		if (episode && episode->start_ns <= from && episode->end_ns > from) {
-			end = episode->end_ns < to ? episode->end_ns : to;
-			walk_wait(walk, episode, from, end, step);
+			const struct episode *last = walk->beat && walk->depth == walk->above + 1 ? walk_behind_beat(walk, episode, to) : episode;
+
+			end = last->end_ns < to ? last->end_ns : to;
+			if (last != episode)
+				walk_through_beat(walk, episode, last, from, end, step);
+			else
+				walk_wait(walk, episode, from, end, step);
 			from = end;
 			continue;
 		}
@@ -689,7 +686,7 @@ void walk_window(struct walk *walk, uint32_t thread, uint64_t from_ns, uint64_t 
 	walk->depth = walk->above;
 	walk->steps->length = 0;
 	vec_push(walk->steps, ((struct walk_step){ .thread = thread, .confidence = 100, .own = 100, .from_ns = from_ns }));
-	if (walk->doubted || is_at_it(walk->scene, thread, from_ns, to_ns)) {
+	if (walk->doubted || walk->beat || is_at_it(walk->scene, thread, from_ns, to_ns)) {
 		walk->stack[walk->depth++] = thread;
 		walk_row(walk, thread, from_ns, to_ns, 0);
 	} else {

@@ -145,6 +145,7 @@ struct walk {
 	 * May be NULL. */
 	void (*circle)(struct walk *walk, unsigned from, uint64_t ns);
 	uint32_t doubted; /* episode + 1 that was ended by one who may have served others: its suspects go first */
+	uint32_t beat;    /* a thread that only keeps a beat: the first one's wait, which it cuts into pieces, is one; 0 none */
 	struct pieces *pieces;
 	struct walk_steps *steps;
 	/* Called when WALK_PIECES_MANY have come together: takes them from the front, all but the last, which may grow. NULL: all

@@ -107,3 +107,61 @@ uint32_t walk_ended_server(const struct walk *walk, const struct wait *w)
 	asked.since_ns = serving_asked_since(scene, &scene->episodes[w->episode]);
 	return serving_thread(scene, walk->ends, w->waker, &asked);
 }
+
+/* It listens for the next request, on a connection that it accepted. */
+static bool listens_to_client(const struct walk *walk, const struct wait *w)
+{
+	uint64_t object = w->kind == WAIT_KIND_read ? w->object : w->kind == WAIT_KIND_poll && w->argument <= 1 ? w->detail : 0;
+
+	return object && walk->ends && ends_role(walk->ends, object) == END_SERVER;
+}
+
+/* Another thread of its process waits for who waits here, and this one for a word of which nothing is known, as it does that handed on what that one
+ * is to get. */
+static bool stands_behind_mate(const struct walk *walk, uint32_t thread, uint64_t from, uint64_t to)
+{
+	const struct episode *e = scene_episode(walk->scene, thread, from);
+	const struct wait *w = e && e->start_ns <= from && e->end_ns >= to ? &walk->scene->waits[e->last] : NULL;
+
+	if (!w || w->kind != WAIT_KIND_futex || wait_has_owner(w))
+		return false;
+	for (unsigned i = 0; i < walk->depth; i++)
+		if (walk->stack[i] != thread && scene_same_process(walk->scene, walk->stack[i], thread))
+			return true;
+	return false;
+}
+
+bool walk_is_guessed_circle(const struct walk *walk, const struct episode *episode, const struct hop *last, uint64_t from, uint64_t to)
+{
+	const struct wait *w = &walk->scene->waits[episode->last];
+	bool client = rule_holds(walk->scene, RULE_asks_next) && listens_to_client(walk, w);
+
+	if (!client && !wait_is_loop_rest(w))
+		return false;
+	if (walk_on_stack(walk, last->thread))
+		return client || (rule_holds(walk->scene, RULE_own_clock) && last->confidence < limit_of(walk->scene, LIMIT_timer_sure));
+	return rule_holds(walk->scene, RULE_asks_next) && walk->depth > 1 && stands_behind_mate(walk, last->thread, from, to);
+}
+
+const struct episode *walk_behind_beat(const struct walk *walk, const struct episode *first, uint64_t to)
+{
+	const struct scene *scene = walk->scene;
+	const struct scene_thread *t = &scene->threads[first->thread];
+	const struct episode *e = first;
+
+	while (scene->waits[e->last].end == WAIT_END_THREAD && scene->waits[e->last].waker == walk->beat &&
+	       e + 1 < scene->episodes + t->episode + t->episode_count && e[1].start_ns < to &&
+	       scene->waits[e[1].last].site == scene->waits[first->last].site)
+		e++;
+	return e;
+}
+
+bool walk_acts_by_clock(const struct walk *walk, const struct wait *w, uint32_t came)
+{
+	const struct walk_step *step = &walk->steps->items[came];
+	uint64_t let_go = step->episode ? walk->scene->episodes[step->episode - 1].end_ns : 0;
+
+	return rule_holds(walk->scene, RULE_own_clock) && w->end == WAIT_END_TIMEOUT && wait_is_loop_rest(w) &&
+	       (step->link == LINK_WAKE || step->link == LINK_SENT) && let_go >= w->end_ns &&
+	       let_go - w->end_ns <= limit_of(walk->scene, LIMIT_give_up_ns);
+}

@@ -12,5 +12,12 @@ bool walk_lacks_memory(const struct walk *walk, const struct wait *w);
 bool walk_answered_others(const struct walk *walk, const struct episode *episode, const struct hop *hop, uint64_t from, uint64_t to);
 /* A file system's server that ended, with which the wait did: of its threads the one that had the request. 0 not known. */
 uint32_t walk_ended_server(const struct walk *walk, const struct wait *w);
+/* Of two loops that listen to each other, among others, neither is known to wait for the other; nor does a server that listens for what those that wait
+ * for its answer ask next. */
+bool walk_is_guessed_circle(const struct walk *walk, const struct episode *episode, const struct hop *last, uint64_t from, uint64_t to);
+/* The last piece of the wait that the beat cuts into pieces at one place. */
+const struct episode *walk_behind_beat(const struct walk *walk, const struct episode *first, uint64_t to);
+/* Its own time limit ran out where it listens to several, and then it let go on who waits for it: it did so by its own clock. */
+bool walk_acts_by_clock(const struct walk *walk, const struct wait *w, uint32_t came);
 
 #endif
