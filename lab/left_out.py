@@ -24,14 +24,15 @@ PIPES = ['not_taken', 'kept_open', 'gives_on', 'keeper', 'handed_on', 'rests_in_
          'told_by_parent', 'listens_by_clock', 'drops', 'in_drops', 'reads_on']
 LOOKS = ['looks_in_vain', 'looks_for_answer', 'looks_first', 'looked_at', 'flag_setter', 'flag_writer', 'asked_loop',
          'behind_looker', 'let_go_on', 'tries_for', 'had_it', 'killed_before',
-         'left_behind', 'paces_itself', 'works_between', 'all_along', 'nothing_came']
+         'left_behind', 'paces_itself', 'turned_then', 'works_between', 'all_along', 'nothing_came']
 TRIES = ['tries_in_vain', 'tries_for', 'retry_partner', 'backs_off', 'gets_on', 'told_to_end']
 SPINS = ['spins', 'spins_late', 'gives_up', 'asked_spin']
 BUSES = ['bus', 'bus_in_turn', 'told_last', 'asked_anew']
-SESSIONS = ['served_alone', 'idle_session', 'says_idle', 'thread_of_another', 'told_last', 'behind_server', 'kept_session', 'at_prompt']
-RELAYS = ['upstream', 'behind_server', 'asked_anew', 'stopped_neighbour', 'unread_datagrams', 'silent_upstream']
+SESSIONS = ['served_alone', 'idle_session', 'says_idle', 'thread_of_another', 'told_last', 'behind_server', 'kept_session', 'at_prompt',
+            'stands_for_another']
+RELAYS = ['upstream', 'behind_server', 'asked_anew', 'stopped_neighbour', 'unread_datagrams', 'silent_upstream', 'beyond']
 SOCKETS = ['other_end', 'peer_serves', 'awaits_us', 'not_accepted', 'reads_next_request', 'only_came', 'connects_in_poll',
-           'asks_by_datagram']
+           'asks_by_datagram', 'passed_socket', 'asks_next', 'answered_client']
 NETWORK = ['from_here', 'in_flight', 'lost_on_its_way', 'lost_between', 'kept_out', 'let_go', 'far_host']
 LOOPS = ['turn', 'open_turn', 'silent_turn', 'shared_loop', 'own_loop', 'request_way', 'loop_asks']
 CIRCLES = ['circle', 'circle_unasked', 'asked_back', 'lockstep', 'each_its_word', 'twin']
@@ -67,7 +68,11 @@ RULES = {
     'sleeping': ['own_matter', 'word_sleep', 'short_sleeps', 'sleeps_as_told', 'takes_its_time'],
     'timer': CLOCKS,
     'tcp': [*SOCKETS, *NETWORK], 'unix socket': SOCKETS,
-    'victim woken often': ['drops', 'woken_in_vain', 'waits_on', 'late_trip'],
+    'victim woken often': ['drops', 'woken_in_vain', 'waits_on', 'late_trip', 'beat', 'at_one_place'],
+    'udp': [*SOCKETS, 'unread_datagrams'], 'socket passed on': SOCKETS, 'asked again': SOCKETS,
+    'token': [*WORDS, *SHARED, 'owner_read', 'tokens'],
+    'polled': LOOKS, 'pipeline': PIPES, 'inherited pipe': [*PIPES, *CHILDREN],
+    'exhausted pool': [*WORDS, 'own_process', 'own_asker'],
 }
 HEADING = '## Kinds left out'
 WANTED = 75     # per cent

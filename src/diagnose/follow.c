@@ -474,10 +474,10 @@ static bool answers_client(const struct follower *f, uint32_t at, const struct w
 	const struct episode *rest = at ? NULL : scene_episode(scene, k->waker, f->trails->items[0].rest_ns);
 	const struct span *span = scene_span(scene, k->target, k->time - 1);
 	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span_wait(span)] : NULL;
+	bool asks = its && rule_holds(scene, RULE_answered_client) && ends_role(f->ends, listened_to(its)) == END_CLIENT;
 
 	if (!rest || !its || scene_same_process(scene, k->waker, k->target) || its->waker != k->waker ||
-	    (!wait_is_loop_rest(&scene->waits[rest->last]) &&
-	     !(rule_holds(scene, RULE_answered_client) && ends_role(f->ends, its->kind == WAIT_KIND_read ? its->object : its->detail) == END_CLIENT)) ||
+	    (!asks && !wait_is_loop_rest(&scene->waits[rest->last])) ||
 	    (its->kind != WAIT_KIND_read && (its->kind != WAIT_KIND_poll || its->argument > 1)))
 		return false;
 	for (uint32_t i = scene_wakes_from(scene, k->target, its->start_ns); i-- > scene->threads[k->target].wake; ) {

@@ -123,7 +123,8 @@ static void tell_rounds(const struct finder *f, const struct place *place, struc
 			tell_round(ret_rounds, before, w->start_ns);
 		before = w->end_ns;
 	}
-	if (before && before < scene->end_ns && f->options->pid && rule_holds(scene, RULE_stays_away) && scene->tables->threads[f->thread].end_ns >= scene->end_ns)
+	if (before && before < scene->end_ns && f->options->pid && rule_holds(scene, RULE_stays_away) &&
+	    scene->tables->threads[f->thread].end_ns >= scene->end_ns)
 		tell_round(ret_rounds, before, scene->end_ns);
 }
 

@@ -136,7 +136,8 @@ void investigation_add_up(struct investigation *v)
 struct walk investigation_walk_of(struct investigation *v)
 {
 	return (struct walk){ .scene = v->scene, .missing = on_missing, .circle = on_circle, .data = v,
-			      .doubted = v->doubted, .beat = v->beat, .pieces = &v->pieces, .steps = &v->steps, .ends = &v->diagnoser->ends, .names = v->diagnoser->names };
+			      .doubted = v->doubted, .beat = v->beat,
+			      .pieces = &v->pieces, .steps = &v->steps, .ends = &v->diagnoser->ends, .names = v->diagnoser->names };
 }
 
 void investigation_walk(struct investigation *v)

@@ -220,9 +220,12 @@ static bool did_something(const struct scene *scene, uint32_t thread, uint64_t f
  * is seen of what it did since. */
 static bool came_from_rest(const struct scene *scene, const struct episode *e, const struct episode *episode)
 {
-	const struct wait *w = &scene->waits[e->last];
+	const struct wait *w = &scene->waits[e->last], *now = &scene->waits[episode->last];
 
-	return w->end == WAIT_END_THREAD && !wait_has_owner(w) && w->site != scene->waits[episode->last].site && rule_holds(scene, RULE_came_from_rest) &&
+	/* at a word of its process it may wait for whom it let go on in its last round, as at a barrier */
+	if (now->kind == WAIT_KIND_futex || now->kind == WAIT_KIND_semaphore)
+		return false;
+	return w->end == WAIT_END_THREAD && !wait_has_owner(w) && w->site != now->site && rule_holds(scene, RULE_came_from_rest) &&
 	       comes_often(scene, w) && !scene_same_process(scene, w->waker, w->thread);
 }
 
