@@ -461,10 +461,9 @@ static void follow_messages(struct follower *f, uint32_t at, uint64_t from, uint
  * because it is done, not on behalf of the request. */
 static bool waited_for_end(const struct scene *scene, const struct wake *k)
 {
-	const struct span *span = scene_span(scene, k->target, k->time - 1);
+	const struct wait *its = scene_waits_at(scene, k->target, k->time - 1);
 
-	return span && span->state == SPAN_WAITING && scene->waits[span_wait(span)].waker == k->waker &&
-	       (scene->waits[span_wait(span)].kind == WAIT_KIND_child || scene->waits[span_wait(span)].kind == WAIT_KIND_vfork);
+	return its && its->waker == k->waker && (its->kind == WAIT_KIND_child || its->kind == WAIT_KIND_vfork);
 }
 
 /* The other, which waits in a call for one answer alone, had woken it just before: that one was answered, and owes it nothing. */
@@ -472,8 +471,7 @@ static bool answers_client(const struct follower *f, uint32_t at, const struct w
 {
 	const struct scene *scene = f->scene;
 	const struct episode *rest = at ? NULL : scene_episode(scene, k->waker, f->trails->items[0].rest_ns);
-	const struct span *span = scene_span(scene, k->target, k->time - 1);
-	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span_wait(span)] : NULL;
+	const struct wait *its = scene_waits_at(scene, k->target, k->time - 1);
 	bool asks = its && rule_holds(scene, RULE_answered_client) && ends_role(f->ends, listened_to(its)) == END_CLIENT;
 
 	if (!rest || !its || scene_same_process(scene, k->waker, k->target) || its->waker != k->waker ||
@@ -523,8 +521,7 @@ static uint64_t first_wake(const struct scene *scene, uint32_t thread, uint32_t 
 static bool answers_fellow(const struct follower *f, uint32_t at, const struct wake *k)
 {
 	const struct scene *scene = f->scene;
-	const struct span *span = at ? NULL : scene_span(scene, k->target, k->time - 1);
-	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span_wait(span)] : NULL;
+	const struct wait *its = at ? NULL : scene_waits_at(scene, k->target, k->time - 1);
 
 	if (!its || its->waker != k->waker || its->hint || (its->kind != WAIT_KIND_futex && its->kind != WAIT_KIND_semaphore) ||
 	    !scene_same_process(scene, k->waker, k->target) || scene->tables->threads[k->target].creator == k->waker)
@@ -542,8 +539,7 @@ static bool answers_fellow(const struct follower *f, uint32_t at, const struct w
 /* Who serves a file system lets those go on that had asked it for something: nobody owes it anything for that. */
 static bool answers_fuse(const struct scene *scene, const struct wake *k)
 {
-	const struct span *span = scene_span(scene, k->target, k->time - 1);
-	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span_wait(span)] : NULL;
+	const struct wait *its = scene_waits_at(scene, k->target, k->time - 1);
 
 	return its && its->kind == WAIT_KIND_fuse && its->waker == k->waker;
 }
@@ -551,8 +547,7 @@ static bool answers_fuse(const struct scene *scene, const struct wake *k)
 /* It waited inside the kernel for a block, a page or a lock there: that this came says nothing of whose it is. */
 static bool went_on_inside(const struct scene *scene, const struct wake *k)
 {
-	const struct span *span = scene_span(scene, k->target, k->time - 1);
-	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span_wait(span)] : NULL;
+	const struct wait *its = scene_waits_at(scene, k->target, k->time - 1);
 
 	return its && its->waker == k->waker && rule_holds(scene, RULE_went_on_inside) &&
 	       (its->kind == WAIT_KIND_block_io || its->kind == WAIT_KIND_kernel_lock || its->kind == WAIT_KIND_fault || its->kind == WAIT_KIND_sync);
@@ -561,8 +556,7 @@ static bool went_on_inside(const struct scene *scene, const struct wake *k)
 /* It waited for the lock by which an interpreter lets one of its threads run at a time, and was given that: nobody asked it for anything. */
 static bool gives_turn(const struct scene *scene, const struct wake *k)
 {
-	const struct span *span = scene_span(scene, k->target, k->time - 1);
-	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span_wait(span)] : NULL;
+	const struct wait *its = scene_waits_at(scene, k->target, k->time - 1);
 
 	return its && its->kind == WAIT_KIND_futex && its->hint_kind == HINT_KIND_interpreter_lock && its->hint == k->waker;
 }
@@ -570,8 +564,7 @@ static bool gives_turn(const struct scene *scene, const struct wake *k)
 /* It opened the FIFO's other end, and the one that had waited for that, with nothing to read yet, waits for what it writes. */
 static bool came_to_fifo(const struct scene *scene, const struct wake *k)
 {
-	const struct span *span = scene_span(scene, k->target, k->time - 1);
-	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span_wait(span)] : NULL, *next;
+	const struct wait *its = scene_waits_at(scene, k->target, k->time - 1), *next;
 
 	if (!its || its->kind != WAIT_KIND_open || its->waker != k->waker || !rule_holds(scene, RULE_came_to_fifo) ||
 	    its + 1 == &scene->waits[scene_waits_end(scene, k->target)])

@@ -155,8 +155,7 @@ static bool asks_own_child(const struct scene *scene, const struct wait *w, cons
 /* It came to the other end of a FIFO, which that one, whose own end ends the wait, was waiting to open: to come is not to ask. */
 static bool only_opened(const struct scene *scene, const struct wait *w, const struct wake *wake)
 {
-	const struct span *span = scene_span(scene, wake->target, wake->time - 1);
-	const struct wait *its = span && span->state == SPAN_WAITING ? &scene->waits[span_wait(span)] : NULL;
+	const struct wait *its = scene_waits_at(scene, wake->target, wake->time - 1);
 
 	return w->cause == WAKE_CAUSE_exit && its && its->kind == WAIT_KIND_open && its->end_event == wake->number;
 }

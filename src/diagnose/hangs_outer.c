@@ -255,8 +255,7 @@ static void let_go(struct freed *f, uint32_t thread, uint64_t from_ns, uint64_t 
 
 	for (uint32_t i = scene_wakes_from(scene, thread, from_ns); i < scene_wakes_end(scene, thread) && scene->wakes[i].time <= to_ns; i++) {
 		const struct wake *k = &scene->wakes[i];
-		const struct span *span = scene_span(scene, k->target, k->time - 1);
-		const struct wait *w = span && span->state == SPAN_WAITING ? &scene->waits[span_wait(span)] : NULL;
+		const struct wait *w = scene_waits_at(scene, k->target, k->time - 1);
 		struct hang its;
 		uint64_t asked_ns;
 

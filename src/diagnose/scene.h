@@ -529,6 +529,13 @@ void scene_join_waits_of(struct scene *scene, uint32_t thread, size_t capacity, 
 
 /* The span of the thread that holds the moment; NULL outside the trace. */
 const struct span *scene_span(const struct scene *scene, uint32_t thread, uint64_t time);
+/* The wait in which the thread stands then; NULL where it runs, or could. */
+static inline const struct wait *scene_waits_at(const struct scene *scene, uint32_t thread, uint64_t time)
+{
+	const struct span *span = scene_span(scene, thread, time);
+
+	return span && span->state == SPAN_WAITING ? &scene->waits[span_wait(span)] : NULL;
+}
 /* Index of that span, span_count when there is none. */
 uint32_t scene_span_index(const struct scene *scene, uint32_t thread, uint64_t time);
 /* The episode that holds the moment, or the next one behind it; NULL when there
