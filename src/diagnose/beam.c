@@ -126,10 +126,12 @@ static bool circle_listens(const struct investigation *v)
 /* At this moment it listens to others, or waits for a word of which no owner is known. */
 static bool stands_for_others(const struct investigation *v, const struct wait *w)
 {
-	bool has_mates = scene_mate(v->scene, w->thread, 0) != w->thread || scene_mate(v->scene, w->thread, w->thread);
+	bool word = w->kind == WAIT_KIND_futex && !w->hint;
 
+	/* of a process's only thread nobody else changes it */
+	word = word && (scene_mate(v->scene, w->thread, 0) != w->thread || scene_mate(v->scene, w->thread, w->thread));
 	return v->request->now && w->end == WAIT_END_OPEN && w->thread != v->request->thread && rule_holds(v->scene, RULE_listeners_cost) &&
-	       (wait_is_loop_rest(w) || (w->kind == WAIT_KIND_futex && !w->hint && has_mates));
+	       (wait_is_loop_rest(w) || word);
 }
 
 /* Nobody is missing where one sleeps; one that stands inside the kernel is kept there, whoever ends that; and one that only listens to others, at this
