@@ -1,8 +1,7 @@
 /* Following a request forward, see follow.h.
  *
  * Breadth first: a thread is taken up once, at the first moment it is reached. Its part lasts until it is back at the place in its program where it
- * rested before (a relay), or blocks for long at another one.
- */
+ * rested before (a relay), or blocks for long at another one. */
 #include "diagnose/follow.h"
 
 #include <errno.h>
