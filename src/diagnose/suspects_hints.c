@@ -35,26 +35,6 @@ static uint32_t who_serves(const struct question *q, uint64_t object, uint32_t p
 	return thread && scene_same_process(q->scene, thread, process) ? thread : process;
 }
 
-/* Another process has the other end, as far as anybody is known to have it, and the thread's own has not. */
-static bool far_end_is_of_others(const struct question *q, uint64_t object)
-{
-	const struct ends *ends = q->inquiry->ends;
-	struct row row = ends_of_object(ends, object);
-	uint32_t pid = scene_pid(q->scene, q->episode->thread);
-	bool others = false;
-
-	for (uint32_t i = row.count; i-- > 0; ) {
-		struct row far = ends_at(ends, row, i)->pid == pid ? ends_far(ends, ends_at(ends, row, i)) : (struct row){ 0 };
-
-		for (uint32_t k = 0; k < far.count; k++) {
-			if (ends_at(ends, far, k)->pid == pid)
-				return false;
-			others = true;
-		}
-	}
-	return others;
-}
-
 void ask_hint(struct question *q)
 {
 	const struct wait *w = scene_slice_with_owner(q->scene, q->episode, q->to);
@@ -65,10 +45,6 @@ void ask_hint(struct question *q)
 		return;
 	if (w->hint_kind == HINT_KIND_socket_peer || w->hint_kind == HINT_KIND_queue_last)
 		link = LINK_PEER;
-	/* who made a pair of sockets for what it started is the peer of its own end, as the kernel keeps it */
-	if (w->hint_kind == HINT_KIND_socket_peer && scene_same_process(q->scene, owner, w->thread) && rule_holds(q->scene, RULE_own_peer) &&
-	    far_end_is_of_others(q, w->object))
-		return;
 	if (w->hint_kind == HINT_KIND_socket_peer && suspects_passed_on(q, w->object, owner))
 		return;
 	if (w->hint_kind == HINT_KIND_socket_peer && w->end == WAIT_END_OPEN)

@@ -199,8 +199,6 @@ void ask_own_asker(struct question *q)
 
 	if (w->kind == WAIT_KIND_futex)
 		inside = w->argument & WAIT_FUTEX_PRIVATE && !w->hint;
-	else if (w->kind == WAIT_KIND_read)
-		inside = rule_holds(q->scene, RULE_own_pipe_asker) && own_ends_has_both(q->inquiry->ends, w->object, scene_pid(q->scene, w->thread));
 	else
 		inside = (w->kind == WAIT_KIND_poll || w->kind == WAIT_KIND_epoll) && suspects_listens_inside(q);
 	if (w->end == WAIT_END_OPEN && !w->idle && inside && scene_tid(q->scene, w->thread) == scene_pid(q->scene, w->thread))
