@@ -134,12 +134,14 @@ static const char *read_name(const struct symbol_index *index, const struct elf_
 	uint64_t at = index->tables[symbol->table].at + symbol->name, left = index->tables[symbol->table].bytes - symbol->name;
 	char name[SYMBOL_TABLE_NAME_MOST + 1];
 	size_t length = 0;
+	bool ended = false;
 
-	while (length < SYMBOL_TABLE_NAME_MOST && left && !memchr(name, 0, length)) {
+	while (length < SYMBOL_TABLE_NAME_MOST && left && !ended) {
 		size_t bytes = left < NAME_PIECE ? (size_t)left : NAME_PIECE;
 
 		if (elf_file_read(file, at + length, name + length, bytes) < 0)
 			return NULL;
+		ended = memchr(name + length, 0, bytes) != NULL;
 		length += bytes;
 		left -= bytes;
 	}
