@@ -420,15 +420,10 @@ static void find_waits(struct finder *f)
 	find_asked_in_vain(f);
 }
 
-static void offer_trip(struct finder *f, uint64_t from, uint64_t to)
-{
-	offer(f, RULE_late_trip, from, to);
-}
-
 static void find_late_trips(struct finder *f)
 {
 	if (rule_holds(f->scene, RULE_late_trip))
-		hangs_late_trips(f, offer_trip, f);
+		hangs_late_trips(f, offer, f);
 }
 
 /* ---- together ---- */

@@ -171,7 +171,7 @@ static bool is_at_rest(struct meaning *m)
 {
 	const struct wait *w = way_wait(m, 0);
 
-	return w && hangs_listens(w->kind) && m->hang->rule != RULE_not_answered && way_rests_at(m, w) && way_is_free(m);
+	return w && hangs_listens(w->kind) && m->hang->rule != RULE_not_answered && m->hang->rule != RULE_own_pace && way_rests_at(m, w) && way_is_free(m);
 }
 
 /* Another process asked, and one on the way then started the one that waits there: that is what the answer needs, and no watch kept for its own
@@ -431,7 +431,12 @@ static bool sleeps_as_told(struct meaning *m)
 {
 	const struct wait *w = way_wait(m, m->count - 1);
 
-	return m->count > 1 && w && !first_has_windows(m) && is_one_program(m) && ((goes_by_clock(m, w) && was_set_to_it(m, w)) || paces_itself(m, w));
+	if (m->count < 2 || !w || first_has_windows(m) || !is_one_program(m))
+		return false;
+	/* who always answers at once is not there to sleep */
+	if (m->hang->rule == RULE_own_pace && !way_rests_at(m, w))
+		return false;
+	return (goes_by_clock(m, w) && was_set_to_it(m, w)) || paces_itself(m, w);
 }
 
 static bool works_as_told(struct meaning *m)
@@ -573,7 +578,7 @@ static const struct {
 static bool may_be_meant(enum rule_id rule)
 {
 	switch (rule) {
-	case RULE_not_answered: case RULE_late_trip: case RULE_late_command: case RULE_idle_children: case RULE_held_up: case RULE_drops:
+	case RULE_not_answered: case RULE_late_trip: case RULE_own_pace: case RULE_late_command: case RULE_idle_children: case RULE_held_up: case RULE_drops:
 	case RULE_looks_in_vain: case RULE_looks_for_answer: case RULE_tries_in_vain: case RULE_gave_up: case RULE_nobody_can_end:
 	case RULE_turn: case RULE_open_turn: case RULE_computes: case RULE_stopped: case RULE_lock_by_name: case RULE_lock_kept:
 	case RULE_file_lock: case RULE_file_server: case RULE_kernel_wait:

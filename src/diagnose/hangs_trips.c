@@ -18,6 +18,8 @@ struct trips {
 	uint64_t last_ns;        /* when something came in last, 0 never */
 	uint64_t total_ns;       /* of the ended ones but the late */
 	uint32_t count, unasked; /* ended in time; came in without a question before */
+	uint64_t paced_ns;       /* from an answer to the question behind it, where something else had set the thread off meanwhile, ... */
+	uint32_t paced, asked;   /* ... so many of all that were asked behind an answer */
 	uint32_t thread;         /* that was asked, 0 not known */
 	uint64_t channel;        /* on which it was asked last, 0 not known */
 	uint64_t object;         /* the thread's end of the connection; 0: a process, or thread, known by its wake-ups */
@@ -38,6 +40,7 @@ struct book {
 	bool counts;             /* also what came in without a question, which takes long and is seldom asked for */
 	struct map index;        /* partner -> index into trips */
 	uint64_t met, met_at;    /* the last one that was looked for: mostly it is the next one, too */
+	uint64_t set_off_ns;     /* when the thread's own clock, or one whom it had asked nothing, let it go on last */
 	struct vec(struct trips) trips;
 	struct vec(struct trip) late;
 };
@@ -99,8 +102,14 @@ static void ask(struct book *book, uint64_t partner, uint32_t thread, uint64_t t
 
 	t->thread = thread;
 	t->again = t->asked_ns;
-	if (!t->asked_ns)
+	if (!t->asked_ns) {
 		t->asked_ns = time;
+		t->asked += t->last_ns != 0;
+		if (t->last_ns && book->set_off_ns > t->last_ns) {
+			t->paced++;
+			t->paced_ns += time - t->last_ns;
+		}
+	}
 }
 
 static void note_late(struct book *book, struct trips *t, uint64_t to)
@@ -140,6 +149,7 @@ static void answer(struct book *book, uint64_t partner, uint32_t thread, uint64_
 		return;
 	}
 	if (!t->asked_ns) {
+		book->set_off_ns = time;
 		t->unasked += book->counts && (!thread || waited(book->f->scene, thread, last, time));
 		return;
 	}
@@ -185,6 +195,8 @@ static void read_wakes(struct book *book)
 			wake++;
 			continue;
 		}
+		if (w->end == WAIT_END_TIMEOUT)
+			book->set_off_ns = w->end_ns;
 		partner = w->end == WAIT_END_THREAD ? partner_of(f, w->waker) : 0;
 		if (partner) {
 			with_process(book, partner, true);
@@ -288,6 +300,19 @@ static const struct wait *wait_before(const struct finder *f, uint64_t time)
 	return &f->scene->waits[next > f->scene->threads[f->thread].wait ? next - 1 : 0];
 }
 
+/* Whoever runs when it is asked first seems to speak first. It is the thread that asks, where something else sets it off before its
+ * questions, for which it waits longer than for the answers. */
+static bool asks_at_own_pace(const struct finder *f, const struct trips *t)
+{
+	return t->serves && rule_holds(f->scene, RULE_own_pace) && t->paced > part_of(f->scene, LIMIT_a_good_part, t->asked) &&
+	       t->paced_ns >= limit_of(f->scene, LIMIT_pace_times) * t->total_ns && t->thread && !is_client(f, scene_pid(f->scene, t->thread));
+}
+
+static bool partner_asks(const struct finder *f, const struct trips *t)
+{
+	return t->serves && !asks_at_own_pace(f, t);
+}
+
 /* Of a few trips nobody knows whether the last thing said was a question, where nothing came
  * back; nor, of a thread that goes on with other things, where the partner had spoken first, or
  * where nothing came back and more was said. */
@@ -295,7 +320,7 @@ static bool is_question(const struct finder *f, const struct trip *late, const s
 {
 	bool answered = late->from_ns != t->asked_ns, few = t->count < limit_of(f->scene, LIMIT_trips_unasked);
 
-	return answered ? kept || !few || !t->serves : !few && (kept || !t->again);
+	return answered ? kept || !few || !partner_asks(f, t) : !few && (kept || !t->again);
 }
 
 /* Who was asked then, or took what was sent; 0 not known. */
@@ -341,7 +366,7 @@ static bool was_kept(const struct finder *f, const struct trip *late, const stru
 {
 	const struct scene *scene = f->scene;
 	uint64_t set_off = late->from_ns + limit_of(scene, LIMIT_asked_before_ns);
-	uint32_t asked = f->options->pid && !t->serves ? asked_thread(scene, t, late->from_ns) : 0;
+	uint32_t asked = f->options->pid && !partner_asks(f, t) ? asked_thread(scene, t, late->from_ns) : 0;
 
 	if (!asked || scene_same_process(scene, asked, f->thread) || set_off >= late->to_ns)
 		return false;
@@ -384,7 +409,8 @@ static bool is_told(const struct finder *f, const struct trip *late, const struc
 
 	if (f->options->pid)
 		return is_question(f, late, t, is_held(f, late->from_ns, late->to_ns, t->object) || was_away_who_answered(f, late, t, last));
-	if ((t->serves && hangs_role_in(f, last) != END_CLIENT && !asks_own_worker(f, t, last)) || t->count < limit_of(f->scene, LIMIT_trips_unasked))
+	if ((partner_asks(f, t) && hangs_role_in(f, last) != END_CLIENT && !asks_own_worker(f, t, last)) ||
+	    t->count < limit_of(f->scene, LIMIT_trips_unasked))
 		return false;
 	if ((hangs_is_unattended(f) && ((t->thread && only_queued(f, t->thread, late)) || (last->waker && only_queued(f, last->waker, late)))) ||
 	    own_threads_worked(f, late))
@@ -426,7 +452,7 @@ static void read_trips(struct book *book)
 	map_done(&book->index);
 }
 
-void hangs_late_trips(const struct finder *f, void (*found)(struct finder *f, uint64_t from, uint64_t to), struct finder *data)
+void hangs_late_trips(const struct finder *f, hangs_late_fn *found, struct finder *data)
 {
 	struct book book = { .f = f };
 
@@ -444,7 +470,7 @@ void hangs_late_trips(const struct finder *f, void (*found)(struct finder *f, ui
 		if ((is_regular(f, t) && is_told(f, late, t) &&
 		     (late->to_ns - late->from_ns) * t->count >= limit_of(f->scene, LIMIT_trips_late) * t->total_ns) ||
 		    was_kept(f, late, t))
-			found(data, late->from_ns, late->to_ns);
+			found(data, asks_at_own_pace(f, t) ? RULE_own_pace : RULE_late_trip, late->from_ns, late->to_ns);
 	}
 	vec_done(&book.trips);
 	vec_done(&book.late);

@@ -11,6 +11,7 @@
 
 /* Calls `found` for each late trip of the thread, from when it asked to when it was
  * answered; one that is open at the end of the trace has no answer. */
-void hangs_late_trips(const struct finder *f, void (*found)(struct finder *f, uint64_t from, uint64_t to), struct finder *data);
+typedef void hangs_late_fn(struct finder *f, enum rule_id rule, uint64_t from, uint64_t to);
+void hangs_late_trips(const struct finder *f, hangs_late_fn *found, struct finder *data);
 
 #endif
