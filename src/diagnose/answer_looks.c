@@ -137,8 +137,7 @@ static void put_watched(const struct describer *d, const char *who, const struct
 void answer_looks_text(const struct describer *d, const char *who, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct buf *buf)
 {
 	const struct scene *scene = d->scene;
-	const struct episode *e = scene_episode(scene, thread, to_ns - 1);
-	const struct wait *w = e && e->end_ns >= to_ns ? &scene->waits[e->last] : NULL;
+	const struct wait *w = scene_stands_until(scene, thread, to_ns);
 	struct looked_at looked;
 
 	if (looked_at_known(scene) && looked_at_may(scene, thread, from_ns, to_ns) && looked_at_find(scene, thread, from_ns, to_ns, &looked))

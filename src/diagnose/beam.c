@@ -152,7 +152,6 @@ static enum limit_id cost_of_missing(const struct investigation *v, const struct
 static double end_cost(const struct investigation *v)
 {
 	const struct account *c = v->culprit;
-	const struct episode *e;
 	const struct wait *w;
 	double own = c->thread == v->request->thread ? hundredths(v->scene, LIMIT_end_victim) : 0;
 
@@ -167,8 +166,7 @@ static double end_cost(const struct investigation *v)
 		w = &v->scene->waits[v->pieces.items[c->biggest].wait];
 		return own + hundredths(v->scene, cost_of_missing(v, w));
 	case CHARGE_THREAD:
-		e = scene_episode(v->scene, c->thread, v->request->to_ns - 1);
-		w = e && e->end_ns >= v->request->to_ns ? &v->scene->waits[e->last] : NULL;
+		w = scene_stands_until(v->scene, c->thread, v->request->to_ns);
 		return own + hundredths(v->scene, w && stands_for_others(v, w) ? LIMIT_end_at_rest : LIMIT_end_waits);
 	case CHARGE_SOURCE:
 		return own + hundredths(v->scene, LIMIT_end_asleep);

@@ -32,11 +32,6 @@ bool way_link_is_open(uint8_t link)
 	}
 }
 
-static bool is_socket(uint64_t object)
-{
-	return object_kind(object) >= OBJECT_KIND_unix_stream && object_kind(object) <= OBJECT_KIND_socket;
-}
-
 /* All that its process does is to wait, without a limit, for a set of things among which is no connection, though it has one that a client began: who
  * asked over that is not heard meanwhile, so it does not listen for what comes next. */
 static bool hears_no_client(const struct meaning *m, const struct wait *w)
@@ -56,7 +51,7 @@ static bool hears_no_client(const struct meaning *m, const struct wait *w)
 
 		if (item->set != w->object || item->time < w->start_ns || item->time > w->end_ns)
 			continue;
-		if (is_socket(item->object))
+		if (scene_is_socket(item->object))
 			return false;
 		known = true;
 	}

@@ -30,8 +30,7 @@ bool leads_process(const struct scene *scene, uint32_t thread)
 /* For a word of its own process, to the end, and nobody keeps whose that is. */
 static bool waits_unowned(const struct scene *scene, uint32_t thread)
 {
-	const struct episode *e = scene_episode(scene, thread, scene->end_ns - 1);
-	const struct wait *w = e && e->end_ns >= scene->end_ns ? &scene->waits[e->last] : NULL;
+	const struct wait *w = scene_stands_until(scene, thread, scene->end_ns);
 
 	return w && w->kind == WAIT_KIND_futex && w->argument & WAIT_FUTEX_PRIVATE && !w->hint && w->end == WAIT_END_OPEN;
 }

@@ -365,13 +365,12 @@ static bool is_one_of(const uint32_t *threads, unsigned count, uint32_t thread)
 /* When, behind `begin_ns`, the thread turned to what it is at, to the end; 0: before, or it comes and goes, rests or looks itself. */
 static uint64_t turned_ns(const struct scene *scene, uint32_t thread, uint64_t begin_ns)
 {
-	const struct episode *e = scene_episode(scene, thread, scene->end_ns - 1);
-	const struct wait *w = e && e->end_ns >= scene->end_ns ? &scene->waits[e->last] : NULL;
+	const struct wait *w = scene_stands_until(scene, thread, scene->end_ns);
 	uint32_t at = scene_waits_from(scene, thread, begin_ns);
 	struct state_times times;
 
 	if (w)
-		return !w->idle && !wait_is_loop_rest(w) && w->end == WAIT_END_OPEN && loop_looks_away(scene, w) ? e->start_ns : 0;
+		return !w->idle && !wait_is_loop_rest(w) && w->end == WAIT_END_OPEN && loop_looks_away(scene, w) ? scene->episodes[w->episode].start_ns : 0;
 	if (at == scene_waits_end(scene, thread) || scene->waits[at].end_ns <= begin_ns)
 		return 0;
 	scene_state_times(scene, thread, scene->waits[at].end_ns, scene->end_ns, &times);

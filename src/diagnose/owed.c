@@ -15,13 +15,6 @@
 #define SERVED_MOST 16u
 #define STANDARD_MOST 2 /* of the descriptors that each program begins with */
 
-static const struct wait *standing_wait(const struct scene *scene, uint32_t thread)
-{
-	const struct episode *e = scene->end_ns ? scene_episode(scene, thread, scene->end_ns - 1) : NULL;
-
-	return e && e->end_ns >= scene->end_ns ? &scene->waits[e->last] : NULL;
-}
-
 static bool lives(const struct scene *scene, uint32_t thread)
 {
 	const struct thread *t = &scene->tables->threads[thread];
@@ -129,7 +122,7 @@ static bool computes(const struct scene *scene, uint32_t thread, uint64_t from_n
 static bool has_a_thread_for_each(const struct scene *scene, const struct ends *ends, uint32_t pid)
 {
 	for (uint32_t i = 1; i < scene->thread_count; i++) {
-		const struct wait *w = scene_pid(scene, i) == pid && lives(scene, i) ? standing_wait(scene, i) : NULL;
+		const struct wait *w = scene_pid(scene, i) == pid && lives(scene, i) ? scene_stands_until(scene, i, scene->end_ns) : NULL;
 
 		if (w && serving_waits_for_one(ends, w))
 			return true;
@@ -144,7 +137,7 @@ bool owed_listens(const struct scene *scene, const struct ends *ends, uint32_t p
 
 		if (scene_pid(scene, i) != pid || !lives(scene, i))
 			continue;
-		w = standing_wait(scene, i);
+		w = scene_stands_until(scene, i, scene->end_ns);
 		if (w && w->kind == WAIT_KIND_uring && has_a_thread_for_each(scene, ends, pid))
 			continue;
 		if (w ? w->idle || owed_may_listen(scene, ends, w, connection) : !computes(scene, i, from_ns))
@@ -166,7 +159,7 @@ static bool begins_with_trace(const struct scene *scene, const struct wait *w)
 static bool is_at_work(const struct scene *scene, const struct ends *ends, uint32_t thread, uint32_t threads, uint64_t since_ns, uint64_t until_ns,
 		       uint64_t from_ns, bool asked)
 {
-	const struct wait *w = standing_wait(scene, thread);
+	const struct wait *w = scene_stands_until(scene, thread, scene->end_ns);
 	uint64_t born = serving_born(scene, thread), before = limit_of(scene, LIMIT_serving_before_ns), began;
 	uint64_t soon = limit_of(scene, LIMIT_turned_to_ns);
 
@@ -203,7 +196,7 @@ static bool may_have_asked(const struct descriptor *d)
 /* The thread turned to a child, a file, a lock or another server as the process was asked, and has waited inside that since. */
 static bool is_turned_worker(const struct scene *scene, uint32_t thread, uint64_t since_ns)
 {
-	const struct wait *w = standing_wait(scene, thread);
+	const struct wait *w = scene_stands_until(scene, thread, scene->end_ns);
 	uint64_t until = since_ns + limit_of(scene, LIMIT_serving_before_ns) + limit_of(scene, LIMIT_turned_to_ns), began;
 
 	if (!w || w->idle)
@@ -267,7 +260,7 @@ static bool is_served_elsewhere(const struct scene *scene, const struct ends *en
 
 static bool is_stopped(const struct scene *scene, uint32_t thread, uint64_t until_ns, uint64_t from_ns)
 {
-	const struct wait *w = standing_wait(scene, thread);
+	const struct wait *w = scene_stands_until(scene, thread, scene->end_ns);
 	struct state_times times;
 
 	if (w && w->start_ns > until_ns)
@@ -360,7 +353,7 @@ static bool is_asked_in_turn(const struct scene *scene, const struct ends *ends,
 static bool stands(const struct scene *scene, uint32_t process, uint64_t from_ns)
 {
 	SCENE_EACH_MATE(scene, process, i) {
-		const struct wait *w = lives(scene, i) ? standing_wait(scene, i) : NULL;
+		const struct wait *w = lives(scene, i) ? scene_stands_until(scene, i, scene->end_ns) : NULL;
 
 		if (w && scene->waits[scene->episodes[w->episode].first].start_ns > from_ns + limit_of(scene, LIMIT_standing_slack_ns))
 			return false;
@@ -371,7 +364,7 @@ static bool stands(const struct scene *scene, uint32_t process, uint64_t from_ns
 /* It reads what it is told to do: a client that waits at its prompt, or for a script's next line, has turned to nothing. */
 static bool is_at_prompt(const struct scene *scene, const struct ends *ends, uint32_t process)
 {
-	const struct wait *w = rule_holds(scene, RULE_at_prompt) ? standing_wait(scene, process) : NULL;
+	const struct wait *w = rule_holds(scene, RULE_at_prompt) ? scene_stands_until(scene, process, scene->end_ns) : NULL;
 	uint64_t object = !w ? 0 : w->kind == WAIT_KIND_read ? w->object : w->kind == WAIT_KIND_poll && w->argument == 1 ? w->detail : 0;
 	struct row row = object ? ends_of_object(ends, object) : (struct row){ 0 };
 
@@ -445,7 +438,7 @@ bool owed_command(const struct scene *scene, uint32_t thread)
 	const struct tables *tables = scene->tables;
 	const struct thread *t = &tables->threads[thread];
 	uint32_t parent = t->tid == t->pid && t->parent_pid ? tables_process(tables, t->parent_pid, scene->end_ns - 1) : 0;
-	const struct wait *w = parent && lives(scene, parent) ? standing_wait(scene, parent) : NULL;
+	const struct wait *w = parent && lives(scene, parent) ? scene_stands_until(scene, parent, scene->end_ns) : NULL;
 	uint64_t born = serving_born(scene, thread);
 
 	if (!rule_holds(scene, RULE_awaited_command) || !w || w->kind != WAIT_KIND_child || !born)
@@ -599,7 +592,7 @@ static bool moved_since(const struct scene *scene, uint32_t pid, uint64_t since_
 	uint64_t slack = limit_of(scene, LIMIT_settles_ns);
 
 	for (uint32_t i = 1; i < scene->thread_count; i++) {
-		const struct wait *w = scene_pid(scene, i) == pid && lives(scene, i) ? standing_wait(scene, i) : NULL;
+		const struct wait *w = scene_pid(scene, i) == pid && lives(scene, i) ? scene_stands_until(scene, i, scene->end_ns) : NULL;
 
 		if (w && w->kind != WAIT_KIND_futex && w->kind != WAIT_KIND_stop && !wait_is_in_kernel(w) &&
 		    scene->waits[scene->episodes[w->episode].first].start_ns > since_ns + slack)
@@ -613,7 +606,7 @@ static bool only_listens_there(const struct scene *scene, const struct ends *end
 {
 	bool asked = object_kind(terminal) == OBJECT_KIND_tty && rule_holds(scene, RULE_stopped_output);
 	uint32_t process = asked ? tables_process(scene->tables, pid, scene->end_ns - 1) : 0;
-	const struct wait *w = process ? standing_wait(scene, process) : NULL;
+	const struct wait *w = process ? scene_stands_until(scene, process, scene->end_ns) : NULL;
 
 	return w && ends_listens_at_terminals(ends, pid, w);
 }

@@ -4,6 +4,7 @@
 #define DIAGNOSE_QUESTION_H
 
 #include "diagnose/loops.h"
+#include "diagnose/shared_word.h"
 #include "diagnose/suspects.h"
 
 struct question {
@@ -21,6 +22,7 @@ struct question {
 		bool known, any;   /* ... and somebody has the other end */
 		uint64_t object;   /* the one thing that is waited on; 0 none */
 		uint32_t holder;   /* of the lock that is waited for; 0 not known */
+		struct word_sharers sharers; /* of the memory in which the awaited word lies */
 	} facing;
 	bool alone;                /* no other thread of its process could have acted */
 };
@@ -62,9 +64,7 @@ static inline bool alive(const struct question *q, uint32_t thread)
 /* The wait in which the thread stands as the time that is asked about ends; NULL: in none. */
 static inline const struct wait *stands_in(const struct question *q, uint32_t thread)
 {
-	const struct episode *e = scene_episode(q->scene, thread, q->to - 1);
-
-	return e && e->end_ns >= q->to ? &q->scene->waits[e->last] : NULL;
+	return scene_stands_until(q->scene, thread, q->to);
 }
 
 /* By a debugger or tracer, which is to let it go on. */

@@ -569,7 +569,15 @@ uint32_t scene_samples_from(const struct scene *scene, uint32_t thread, uint64_t
 /* How often the thread asked to give up the processor, as far as the trace says; both inclusive. */
 uint64_t scene_yields(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
 
-/* The wait in which the thread stands at the end of that time, and has for half of it at least; NULL: it does not. */
+/* The wait in which the thread stands as that time ends; NULL: in none. */
+static inline const struct wait *scene_stands_until(const struct scene *scene, uint32_t thread, uint64_t to_ns)
+{
+	const struct episode *e = to_ns ? scene_episode(scene, thread, to_ns - 1) : NULL;
+
+	return e && e->end_ns >= to_ns ? &scene->waits[e->last] : NULL;
+}
+
+/* The same of one that has stood so for half of the time at least. */
 static inline const struct wait *scene_stands_in(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct episode *e = scene_episode(scene, thread, to_ns - 1);
@@ -581,6 +589,13 @@ static inline uint32_t scene_waits_end(const struct scene *scene, uint32_t threa
 {
 	scene_need(scene, thread);
 	return scene->threads[thread].wait + scene->threads[thread].wait_count;
+}
+/* Whether it has ended or not; NULL: the thread never waited. */
+static inline const struct wait *scene_last_wait(const struct scene *scene, uint32_t thread)
+{
+	uint32_t end = scene_waits_end(scene, thread);
+
+	return scene->threads[thread].wait_count ? &scene->waits[end - 1] : NULL;
 }
 static inline uint32_t scene_wakes_end(const struct scene *scene, uint32_t thread)
 {
@@ -639,6 +654,10 @@ uint32_t scene_only_child(const struct scene *scene, uint32_t thread, uint64_t f
 static inline bool scene_is_pipe(uint64_t object)
 {
 	return object_kind(object) == OBJECT_KIND_pipe || object_kind(object) == OBJECT_KIND_fifo;
+}
+static inline bool scene_is_socket(uint64_t object)
+{
+	return object_kind(object) >= OBJECT_KIND_unix_stream && object_kind(object) <= OBJECT_KIND_socket;
 }
 /* True for kernel threads, the idle entry and Argus itself. */
 bool scene_is_system(const struct scene *scene, uint32_t thread);

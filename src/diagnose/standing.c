@@ -205,7 +205,7 @@ static enum standing_kind kind_of_times(const struct scene *scene, uint32_t thre
 		return STANDING_STARVED;
 	if ((times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE]) * 100 >= look * WHOLE_PERCENT)
 		return STANDING_RUNS;
-	const struct wait *last = scene->threads[thread].wait_count ? &scene->waits[scene_waits_end(scene, thread) - 1] : NULL;
+	const struct wait *last = scene_last_wait(scene, thread);
 
 	if (last && loop_is(scene, &scene->episodes[last->episode]) && times.ns[SPAN_WAITING] * 2 > look)
 		return STANDING_LOOKS;
@@ -325,9 +325,9 @@ static bool is_frozen_out(const struct diagnoser *diagnoser, const struct wait *
 static bool asked_in_turn(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns, uint64_t *ret_asked_ns)
 {
 	const struct scene *scene = diagnoser->scene;
-	const struct episode *e = scene_episode(scene, thread, scene->end_ns - 1);
+	const struct wait *w = scene_stands_until(scene, thread, scene->end_ns);
 
-	*ret_asked_ns = e && e->end_ns >= scene->end_ns ? own_ends_asked_in_loop(scene, &diagnoser->ends, &scene->waits[e->last]) : 0;
+	*ret_asked_ns = w ? own_ends_asked_in_loop(scene, &diagnoser->ends, w) : 0;
 	return *ret_asked_ns && *ret_asked_ns < from_ns;
 }
 
@@ -356,7 +356,7 @@ static void judge_polling(struct diagnoser *diagnoser, uint64_t from, struct sta
 
 const struct wait *standing_wait(const struct scene *scene, const struct standing *s)
 {
-	return s->polls ? &scene->waits[s->polls] : scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
+	return s->polls ? &scene->waits[s->polls] : scene_last_wait(scene, s->thread);
 }
 
 /* All through the look the thread was in waits of one episode, or in one kind of state. */
@@ -422,12 +422,12 @@ out:
 /* For a word of its own process. */
 static bool waits_unowned(const struct scene *scene, uint32_t thread)
 {
-	const struct wait *w = scene->threads[thread].wait_count ? &scene->waits[scene_waits_end(scene, thread) - 1] : NULL;
+	const struct wait *w = scene_last_wait(scene, thread);
 
 	/* who only awaits the end of another waits for what that one waits for */
 	if (w && w->kind == WAIT_KIND_futex && w->hint && w->hint_kind == HINT_KIND_thread_exit && w->hint != thread &&
 	    scene_same_process(scene, w->hint, thread) && rule_holds(scene, RULE_joins_unowned))
-		w = scene->threads[w->hint].wait_count ? &scene->waits[scene_waits_end(scene, w->hint) - 1] : NULL;
+		w = scene_last_wait(scene, w->hint);
 	return w && w->kind == WAIT_KIND_futex && w->argument & WAIT_FUTEX_PRIVATE && !w->hint;
 }
 
@@ -435,8 +435,7 @@ static bool waits_unowned(const struct scene *scene, uint32_t thread)
 static bool has_asked(const struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns)
 {
 	const struct scene *scene = diagnoser->scene;
-	const struct episode *e = scene_episode(scene, thread, scene->end_ns - 1);
-	const struct wait *w = e && e->end_ns >= scene->end_ns && rule_holds(scene, RULE_asked_tells) ? &scene->waits[e->last] : NULL;
+	const struct wait *w = rule_holds(scene, RULE_asked_tells) ? scene_stands_until(scene, thread, scene->end_ns) : NULL;
 	uint64_t asked = w ? own_ends_asked_ns(scene, &diagnoser->ends, w) : 0;
 
 	asked = w && !asked ? own_ends_asked_in_loop(scene, &diagnoser->ends, w) : asked;
@@ -483,7 +482,7 @@ static uint64_t child_sleeps_for(const struct scene *scene, uint32_t thread)
 		if (threads[i].parent_pid == threads[thread].pid && threads[i].tid == threads[i].pid && threads[i].end_ns >= scene->end_ns &&
 		    (!child || threads[i].start_ns > threads[child].start_ns))
 			child = i;
-	const struct wait *w = child && scene->threads[child].wait_count ? &scene->waits[scene_waits_end(scene, child) - 1] : NULL;
+	const struct wait *w = child ? scene_last_wait(scene, child) : NULL;
 
 	return w && w->kind == WAIT_KIND_sleep && w->timeout_ns && scene_is_sleeper(scene, w, true) ? w->timeout_ns : 0;
 }
@@ -520,7 +519,7 @@ static int longest_first(const void *a, const void *b)
 /* By the key for that at its terminal: a person will go on with it, or not. */
 static bool is_put_aside(const struct scene *scene, const struct standing *s)
 {
-	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
+	const struct wait *w = scene_last_wait(scene, s->thread);
 
 	return s->kind == STANDING_STOPPED && rule_holds(scene, RULE_put_aside) && w && w->kind == WAIT_KIND_stop && w->argument == SIGTSTP;
 }
@@ -536,7 +535,7 @@ static bool is_beyond_doubt(const struct scene *scene, const struct standing *s)
 /* It waits, without a limit, for one thing that another is to give. */
 static bool may_be_in_circle(const struct scene *scene, const struct standing *s)
 {
-	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
+	const struct wait *w = scene_last_wait(scene, s->thread);
 
 	return rule_holds(scene, RULE_circle_unasked) && s->kind == STANDING_WAITS && s->exactly && w && !w->timeout_ns &&
 	       (w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_child || (w->kind == WAIT_KIND_poll && w->argument == 1) || w->hint);
@@ -587,7 +586,7 @@ size_t standing_find(struct arena *arena, struct diagnoser *diagnoser, const str
 
 uint64_t standing_look_for(const struct scene *scene, const struct standing *s, uint64_t from_ns)
 {
-	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
+	const struct wait *w = scene_last_wait(scene, s->thread);
 	uint64_t from = from_ns > scene->start_ns ? from_ns : scene->start_ns, least = limit_of(scene, LIMIT_looks_least_ns), sleep;
 
 	/* nor what a lock is that only functions' names tell of */

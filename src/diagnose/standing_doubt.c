@@ -49,7 +49,7 @@ static bool is_left_by_writer(const struct scene *scene, const struct wait *w, u
 static void doubt_rest(struct diagnoser *diagnoser, struct standing *s, uint64_t from_ns)
 {
 	const struct scene *scene = diagnoser->scene;
-	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
+	const struct wait *w = scene_last_wait(scene, s->thread);
 	uint64_t begin_ns = from_ns > scene->start_ns ? from_ns : scene->start_ns;
 
 	if (s->kind != STANDING_RESTS || !w || w->idle || (w->kind != WAIT_KIND_poll && w->kind != WAIT_KIND_epoll && w->kind != WAIT_KIND_read) ||
@@ -65,7 +65,7 @@ static void doubt_rest(struct diagnoser *diagnoser, struct standing *s, uint64_t
 void standing_doubt_once(struct diagnoser *diagnoser, struct standing *s)
 {
 	const struct scene *scene = diagnoser->scene;
-	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
+	const struct wait *w = scene_last_wait(scene, s->thread);
 
 	if (s->kind != STANDING_RESTS || !w || w->idle || w->kind != WAIT_KIND_futex || !rule_holds(scene, RULE_once_part) ||
 	    !one_time_awaits(diagnoser->names, scene->tables, w))
@@ -78,7 +78,7 @@ void standing_doubt_once(struct diagnoser *diagnoser, struct standing *s)
 static void doubt_pool(struct diagnoser *diagnoser, struct standing *s)
 {
 	const struct scene *scene = diagnoser->scene;
-	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
+	const struct wait *w = scene_last_wait(scene, s->thread);
 
 	if (s->kind != STANDING_RESTS || !w || w->idle || !rule_holds(scene, RULE_locked_part) || !word_lock_named(diagnoser->names, scene->tables, w))
 		return;
@@ -89,7 +89,7 @@ static void doubt_pool(struct diagnoser *diagnoser, struct standing *s)
 /* Nor where it is the one for whose end the first thread of its process waits: what that one waits for is no work. */
 static void doubt_lead(const struct scene *scene, struct standing *s)
 {
-	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
+	const struct wait *w = scene_last_wait(scene, s->thread);
 
 	if (s->kind != STANDING_RESTS || !w || w->idle || w->end != WAIT_END_OPEN || !rule_holds(scene, RULE_lead_asked) ||
 	    !closed_behind_lead(scene, w, scene->end_ns - 1))

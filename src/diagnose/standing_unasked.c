@@ -11,9 +11,9 @@
 static enum turned turned_of(const struct scene *scene, const struct ends *ends, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct thread *t = &scene->tables->threads[thread];
-	const struct episode *e = scene_episode(scene, thread, scene->end_ns - 1);
-	const struct wait *w = e && e->end_ns >= scene->end_ns ? &scene->waits[e->last] : NULL;
+	const struct wait *w = scene_stands_until(scene, thread, scene->end_ns);
 	struct state_times times;
+	uint64_t began;
 
 	if (t->end_ns < scene->end_ns || t->start_ns >= scene->end_ns)
 		return TURNED_NONE;
@@ -21,7 +21,8 @@ static enum turned turned_of(const struct scene *scene, const struct ends *ends,
 		scene_state_times(scene, thread, scene->start_ns > to_ns ? scene->start_ns : to_ns, scene->end_ns, &times);
 		return times.ns[SPAN_WAITING] < times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE] ? TURNED_AWAY : TURNED_NONE;
 	}
-	if (scene->waits[e->first].start_ns < from_ns || scene->waits[e->first].start_ns > to_ns)
+	began = scene->waits[scene->episodes[w->episode].first].start_ns;
+	if (began < from_ns || began > to_ns)
 		return TURNED_NONE;
 	return wait_is_loop_rest(w) || w->idle || serving_waits_for_one(ends, w) ? TURNED_RESTS : TURNED_AWAY;
 }
@@ -107,7 +108,7 @@ static bool waits_for_another(const struct scene *scene, const struct ends *ends
 
 bool unasked_stands_inside(const struct scene *scene, const struct ends *ends, const struct standing *s, uint64_t from_ns)
 {
-	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
+	const struct wait *w = scene_last_wait(scene, s->thread);
 	uint32_t pid = scene_pid(scene, s->thread);
 
 	if (!rule_holds(scene, RULE_stands_inside) || !w || w->idle || scene_tid(scene, s->thread) != pid || s->kind != STANDING_WAITS ||
@@ -118,7 +119,7 @@ bool unasked_stands_inside(const struct scene *scene, const struct ends *ends, c
 
 bool unasked_may_be_lost(const struct scene *scene, const struct ends *ends, const struct standing *s, uint64_t from_ns)
 {
-	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
+	const struct wait *w = scene_last_wait(scene, s->thread);
 	bool named;
 
 	return w && owed_command(scene, s->thread) && word_lost(scene, ends, w, from_ns, &named);
@@ -126,7 +127,7 @@ bool unasked_may_be_lost(const struct scene *scene, const struct ends *ends, con
 
 bool unasked_is_awaited(const struct scene *scene, const struct standing *s)
 {
-	const struct wait *w = scene->threads[s->thread].wait_count ? &scene->waits[scene_waits_end(scene, s->thread) - 1] : NULL;
+	const struct wait *w = scene_last_wait(scene, s->thread);
 
 	return rule_holds(scene, RULE_awaited_unasked) && w && !w->idle && (s->kind == STANDING_WAITS || s->kind == STANDING_LOOKS) &&
 	       scene_tid(scene, s->thread) == scene_pid(scene, s->thread) && w->kind != WAIT_KIND_sleep && owed_command(scene, s->thread);

@@ -9,8 +9,7 @@
 /* By a lock whose owner is known, inside the kernel, or stopped. */
 static bool is_kept(const struct question *q, uint32_t thread)
 {
-	const struct episode *e = scene_episode(q->scene, thread, q->to - 1);
-	const struct wait *w = e && e->end_ns >= q->to && e->start_ns <= q->from + (q->to - q->from) / 2 ? &q->scene->waits[e->last] : NULL;
+	const struct wait *w = scene_stands_in(q->scene, thread, q->from, q->to);
 
 	return w && rule_holds(q->scene, RULE_kept_child) &&
 	       (w->kind == WAIT_KIND_stop || wait_has_owner(w) || (wait_is_in_kernel(w) && w->kind != WAIT_KIND_vfork));
@@ -81,13 +80,6 @@ static uint32_t child_read(const struct question *q, uint32_t pid)
 	return found;
 }
 
-static const struct wait *stands_all_along(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
-{
-	const struct episode *e = scene_episode(scene, thread, to_ns - 1);
-
-	return e && e->end_ns >= to_ns && e->start_ns <= from_ns + (to_ns - from_ns) / 2 ? &scene->waits[e->last] : NULL;
-}
-
 /* A command that waits for its only child, or that one for its own: the last of them is kept, or is owed an answer. */
 static bool is_kept_below(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from_ns, uint64_t to_ns)
 {
@@ -95,7 +87,7 @@ static bool is_kept_below(const struct scene *scene, const struct ends *ends, co
 
 	for (unsigned i = 0; i < GENERATIONS && w && w->kind == WAIT_KIND_child && rule_holds(scene, RULE_kept_below); i++) {
 		thread = w->argument > 0 ? tables_process(scene->tables, (uint32_t)w->argument, to_ns - 1) : scene_only_child(scene, thread, from_ns, to_ns);
-		w = thread ? stands_all_along(scene, thread, from_ns, to_ns) : NULL;
+		w = thread ? scene_stands_in(scene, thread, from_ns, to_ns) : NULL;
 		if (w && (wait_is_kept(w) || owed_by_now(scene, ends, w, from_ns)))
 			return true;
 	}
@@ -109,7 +101,7 @@ uint32_t suspects_kept_child(const struct scene *scene, const struct ends *ends,
 	for (uint32_t i = 1; i < scene->thread_count && rule_holds(scene, RULE_kept_child); i++) {
 		const struct thread *t = &scene->tables->threads[i];
 		bool child = t->parent_pid == pid && t->tid == t->pid && t->end_ns >= to_ns;
-		const struct wait *w = child ? stands_all_along(scene, i, from_ns, to_ns) : NULL;
+		const struct wait *w = child ? scene_stands_in(scene, i, from_ns, to_ns) : NULL;
 
 		if (!w || (!wait_is_kept(w) && !is_kept_below(scene, ends, w, from_ns, to_ns)))
 			continue;

@@ -248,22 +248,20 @@ void ask_made_threads(struct question *q)
 	if (!waits_for_own_word(q->wait) || hears_for_all(q))
 		return;
 	SCENE_EACH_MATE(scene, q->wait->thread, i) {
-		const struct episode *e;
 		const struct wait *w;
 
 		if (scene->tables->threads[i].creator != q->wait->thread || scene->tables->threads[i].end_ns < q->to ||
 		    scene->tables->threads[i].start_ns >= q->wait->start_ns)
 			continue;
-		e = scene_episode(scene, i, q->to - 1);
-		w = e && e->end_ns >= q->to ? &scene->waits[e->last] : NULL;
+		w = stands_in(q, i);
 		if (w && w->timeout_ns)
 			continue;
 		if (!w || !waits_for_own_word(w))
 			return;
-		if (has_rested(scene, w) || (last && e->start_ns <= since))
+		if (has_rested(scene, w) || (last && scene->episodes[w->episode].start_ns <= since))
 			continue;
 		last = i;
-		since = e->start_ns;
+		since = scene->episodes[w->episode].start_ns;
 	}
 	if (last && !is_waiting(q, last))
 		suspect_thread(q, last, LINK_STARTED, weight_of(q), scene->threads[last].fork_event);

@@ -86,8 +86,7 @@ static bool only_sleeps(const struct scene *scene, uint32_t thread)
 /* What a command itself has started takes its time, unless it is kept. */
 static bool is_own_work(const struct scene *scene, const struct diagnosis *d, uint32_t keeper)
 {
-	const struct episode *e = scene_episode(scene, keeper, scene->end_ns - 1);
-	const struct wait *w = e && e->end_ns >= scene->end_ns ? &scene->waits[e->last] : NULL;
+	const struct wait *w = scene_stands_until(scene, keeper, scene->end_ns);
 
 	return scene_descends_from(scene, keeper, d->victim.pid) &&
 	       (!w || w->kind == WAIT_KIND_vfork || (w->kind != WAIT_KIND_stop && !wait_is_in_kernel(w)));
@@ -97,8 +96,7 @@ static bool is_own_work(const struct scene *scene, const struct diagnosis *d, ui
  * no news. */
 static bool awaited_tells(const struct scene *scene, const struct diagnosis *d, uint32_t keeper, uint64_t from_ns)
 {
-	const struct episode *e = scene_episode(scene, keeper, scene->end_ns - 1);
-	const struct wait *w = e && e->end_ns >= scene->end_ns ? &scene->waits[e->last] : NULL;
+	const struct wait *w = scene_stands_until(scene, keeper, scene->end_ns);
 	uint64_t object = !w ? 0 : w->kind == WAIT_KIND_poll ? w->detail : w->object;
 
 	if (!w || w->idle || !stands(scene, keeper, from_ns) || scene_descends_from(scene, d->victim.thread, scene_pid(scene, keeper)))

@@ -47,25 +47,23 @@ static bool waits_for_news(const struct scene *scene, struct names *names, const
 static bool ends_unknown(const struct scene *scene, const struct diagnosis *d)
 {
 	uint32_t thread = d->culprit.thread;
-	const struct episode *e = thread && rule_holds(scene, RULE_ends_at_word) ? scene_episode(scene, thread, scene->end_ns - 1) : NULL;
-	const struct wait *w = e && e->end_ns >= scene->end_ns ? &scene->waits[e->last] : NULL;
+	const struct wait *w = thread && rule_holds(scene, RULE_ends_at_word) ? scene_stands_until(scene, thread, scene->end_ns) : NULL;
 
 	return w && d->circle_count < 2 && d->path_count <= 2 && !scene_same_process(scene, thread, d->victim.thread) && w->kind == WAIT_KIND_futex &&
-	       w->argument & WAIT_FUTEX_PRIVATE && !wait_has_owner(scene_slice_with_owner(scene, e, scene->end_ns));
+	       w->argument & WAIT_FUTEX_PRIVATE && !wait_has_owner(scene_slice_with_owner(scene, &scene->episodes[w->episode], scene->end_ns));
 }
 
 bool now_ends_known(const struct scene *scene, const struct diagnosis *d)
 {
 	uint32_t thread = d->culprit.kind == ACTOR_THREAD ? d->culprit.thread : 0;
-	const struct episode *e = thread ? scene_episode(scene, thread, scene->end_ns - 1) : NULL;
-	const struct wait *w = e && e->end_ns >= scene->end_ns ? &scene->waits[e->last] : NULL;
+	const struct wait *w = thread ? scene_stands_until(scene, thread, scene->end_ns) : NULL;
 
 	if (!thread || d->path_count < 2 || scene_same_process(scene, thread, d->victim.thread) || d->confidence < limit_of(scene, LIMIT_told_owed))
 		return false;
 	if (d->circle_count > 1 || !w)
 		return true;
 	return !w->idle && (w->kind == WAIT_KIND_stop || w->kind == WAIT_KIND_throttled || wait_has_owner(w) || wait_is_in_kernel(w) ||
-			    (w->kind == WAIT_KIND_sleep && e->slices == 1));
+			    (w->kind == WAIT_KIND_sleep && scene->episodes[w->episode].slices == 1));
 }
 
 bool now_doubted(const struct scene *scene, struct names *names, const struct standing *s, const struct diagnosis *d)
