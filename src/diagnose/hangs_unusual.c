@@ -241,7 +241,7 @@ void hangs_at_one_place(struct finder *f, void (*offer)(struct finder *f, enum r
 			return;
 		woken += w->end == WAIT_END_THREAD;
 		in_vain += w->end == WAIT_END_TIMEOUT && w->kind == WAIT_KIND_poll && is_socket(w->detail);
-		waited += w->end_ns - (w->start_ns > from ? w->start_ns : from);
+		waited += w->end_ns > from ? w->end_ns - (w->start_ns > from ? w->start_ns : from) : 0;
 	}
 	if ((woken >= limit_of(scene, LIMIT_beats) || (!woken && in_vain >= limit_of(scene, LIMIT_rest_visits))) &&
 	    scene->end_ns - from >= limit_of(scene, LIMIT_wait_ns) && most_of(scene, waited, scene->end_ns - from) &&
