@@ -24,20 +24,27 @@ static uint64_t waits_on(const struct question *q)
 	return 0;
 }
 
-/* Those that have the memory mapped in which the awaited word lies, or are children for one of which it waits: nobody else ends such a wait. */
-static bool may_end_inside(const struct question *q, uint32_t thread)
+/* By what lies inside the machine's memory, and by no descriptor. */
+static bool ends_inside(const struct question *q)
 {
-	struct word_sharers sharers;
+	return q->wait->end == WAIT_END_OPEN && !q->wait->idle && rule_holds(q->scene, RULE_faces_by_memory);
+}
 
-	if (q->wait->end != WAIT_END_OPEN || q->wait->idle || !rule_holds(q->scene, RULE_faces_by_memory))
-		return false;
-	if (q->wait->kind == WAIT_KIND_child)
+/* Those that have the memory mapped in which the awaited word lies; none, where it is no such wait, or not all of them are known. */
+static void find_sharers(const struct question *q, struct word_sharers *ret)
+{
+	if (!ends_inside(q) || q->wait->kind != WAIT_KIND_futex || q->wait->hint ||
+	    !word_sharers_find(q->scene, q->inquiry->ends, q->wait, q->from, q->to, ret) || ret->more)
+		ret->count = 0;
+}
+
+/* It is one of those, or a child, for one of which the wait is: nobody else ends such a wait. `thread` 0: whether there is any. */
+static bool may_end_inside(const struct question *q, const struct facing *f, uint32_t thread)
+{
+	if (ends_inside(q) && q->wait->kind == WAIT_KIND_child)
 		return thread ? scene_descends_from(q->scene, thread, scene_pid(q->scene, q->wait->thread)) : q->wait->hint != 0;
-	if (q->wait->kind != WAIT_KIND_futex || q->wait->hint ||
-	    !word_sharers_find(q->scene, q->inquiry->ends, q->wait, q->from, q->to, &sharers) || sharers.more)
-		return false;
-	for (uint32_t i = 0; i < sharers.count; i++)
-		if (!thread || scene_same_process(q->scene, sharers.items[i].thread, thread))
+	for (uint32_t i = 0; i < f->sharers.count; i++)
+		if (!thread || scene_same_process(q->scene, f->sharers.items[i].thread, thread))
 			return true;
 	return false;
 }
@@ -105,7 +112,8 @@ static const struct facing *facing_of(struct question *q)
 	if (f->known)
 		return f;
 	*f = (struct facing){ .known = true, .object = waits_on(q), .holder = holder(q) };
-	f->any = f->object ? is_facing(q, f->object, 0) : may_end_inside(q, 0);
+	find_sharers(q, &f->sharers);
+	f->any = f->object ? is_facing(q, f->object, 0) : may_end_inside(q, f, 0);
 	return f;
 }
 
@@ -142,7 +150,7 @@ bool suspects_turned_from(struct question *q, const struct trail *trail)
 		return false;
 	for (const struct trail *t = trail; t->level; t = &trails->items[t->parent])
 		if (f->holder ? scene_same_process(q->scene, t->thread, f->holder)
-			      : f->object ? is_facing(q, f->object, t->thread) : may_end_inside(q, t->thread))
+			      : f->object ? is_facing(q, f->object, t->thread) : may_end_inside(q, f, t->thread))
 			return false;
 	return true;
 }
