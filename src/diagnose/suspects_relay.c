@@ -242,7 +242,7 @@ uint32_t suspects_beyond(const struct question *q, uint32_t server)
 	struct row row = ends_of_process(ends, scene_pid(q->scene, server));
 	uint32_t found = 0;
 
-	for (uint32_t i = 0; rule_holds(q->scene, RULE_beyond) && i < row.count; i++) {
+	for (uint32_t i = row.count; rule_holds(q->scene, RULE_beyond) && i-- > 0 && ends_is_newest(ends, row, i); ) {
 		const struct descriptor *d = ends_at(ends, row, i);
 		enum end_role role = ends_role(ends, d->at.object);
 		uint32_t other = role == END_CLIENT || (role == END_UNKNOWN && !scene_is_pipe(d->at.object)) ? who_stands(q, ends_far(ends, d)) : 0;
