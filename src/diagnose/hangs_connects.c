@@ -5,7 +5,6 @@
 
 #include "diagnose/judgement.h"
 
-#define WAKES_READ 16 /* of one way, behind waits that a limit ended */
 
 /* A wait for whoever comes that its own limit ended. */
 static bool let_time_pass(const struct wait *w)
@@ -59,14 +58,14 @@ bool hangs_connects_later(struct meaning *m)
 {
 	const struct scene *scene = m->scene;
 	const struct hang *hang = m->hang;
-	unsigned read = 0;
+	uint64_t read = 0, most = limit_of(scene, LIMIT_limits_passed);
 
 	for (unsigned i = 1; i < m->count; i++) {
 		uint32_t thread = way_thread(m, i);
 
 		if (scene_same_process(scene, thread, hang->thread) || !way_free_to(m, i))
 			continue;
-		for (uint32_t j = scene_wakes_from(scene, thread, time_passed(m, thread)); j < scene_wakes_end(scene, thread) && read < WAKES_READ; j++) {
+		for (uint32_t j = scene_wakes_from(scene, thread, time_passed(m, thread)); j < scene_wakes_end(scene, thread) && read < most; j++) {
 			const struct wake *wake = &scene->wakes[j];
 
 			if (wake->time > hang->end_ns)

@@ -9,7 +9,6 @@
 #include "diagnose/one_time.h"
 
 #define LOOKED_BACK 64 /* waits of a thread before the one that is judged */
-#define PLACES_TRIED 8 /* of a thread, to which it comes again and again */
 
 /* What stood as the recording began, and still stands as it ends, always did. */
 static bool stands_always(const struct finder *f, const struct episode *e)
@@ -185,7 +184,7 @@ void hangs_left_round(struct finder *f, void (*offer)(struct finder *f, enum rul
 
 	if (!f->leads || hangs_is_left_alone(f) || !rule_holds(scene, RULE_left_round))
 		return;
-	for (size_t i = 0; i < f->places.length && tried < PLACES_TRIED; i++) {
+	for (size_t i = 0; i < f->places.length && tried < limit_of(scene, LIMIT_places_tried); i++) {
 		struct rounds r;
 
 		if (f->places.items[i].visits <= limit_of(scene, LIMIT_round_times))
@@ -212,16 +211,6 @@ static bool is_piece(const struct finder *f, const struct wait *w)
 	return role != END_SERVER && role != END_LISTENER;
 }
 
-/* It asks, and has no answer: by a connection, or datagrams. */
-static bool is_socket(uint64_t object)
-{
-	switch (object_kind(object)) {
-	case OBJECT_KIND_tcp: case OBJECT_KIND_udp: case OBJECT_KIND_unix_stream: case OBJECT_KIND_unix_dgram: case OBJECT_KIND_unix_seqpacket:
-		return true;
-	}
-	return false;
-}
-
 void hangs_at_one_place(struct finder *f, void (*offer)(struct finder *f, enum rule_id rule, uint64_t from_ns, uint64_t to_ns))
 {
 	const struct scene *scene = f->scene;
@@ -240,11 +229,11 @@ void hangs_at_one_place(struct finder *f, void (*offer)(struct finder *f, enum r
 		if (w->site != scene->waits[first].site)
 			return;
 		woken += w->end == WAIT_END_THREAD;
-		in_vain += w->end == WAIT_END_TIMEOUT && w->kind == WAIT_KIND_poll && is_socket(w->detail);
+		in_vain += w->end == WAIT_END_TIMEOUT && w->kind == WAIT_KIND_poll && scene_is_socket(w->detail);
 		waited += w->end_ns > from ? w->end_ns - (w->start_ns > from ? w->start_ns : from) : 0;
 	}
 	if ((woken >= limit_of(scene, LIMIT_beats) || (!woken && in_vain >= limit_of(scene, LIMIT_rest_visits))) &&
 	    scene->end_ns - from >= limit_of(scene, LIMIT_wait_ns) && most_of(scene, waited, scene->end_ns - from) &&
-	    from <= scene->start_ns + limit_of(scene, LIMIT_wait_ns) / 2)
+	    from <= scene->start_ns + part_of(scene, LIMIT_most, limit_of(scene, LIMIT_wait_ns)))
 		offer(f, RULE_at_one_place, from, scene->end_ns);
 }

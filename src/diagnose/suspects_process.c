@@ -113,7 +113,8 @@ static void ask_own_pipe(struct question *q)
 	uint32_t pid = scene_pid(q->scene, w->thread);
 
 	/* who polls one may only be told by it that there is something to do */
-	if (object && w->end == WAIT_END_OPEN && !w->idle && (scene_is_pipe(object) ? own_ends_has_both(ends, object, pid) : ends_faces(ends, object, pid)))
+	if (object && w->end == WAIT_END_OPEN && !w->idle && rule_holds(q->scene, RULE_own_pipe_mate) &&
+	    (scene_is_pipe(object) ? own_ends_has_both(ends, object, pid) : ends_faces(ends, object, pid)))
 		suspect_only_mate(q, stands_in_something);
 }
 

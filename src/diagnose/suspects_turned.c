@@ -7,8 +7,6 @@
 #include "diagnose/question.h"
 #include "diagnose/serving.h"
 
-#define NEIGHBOURS_MOST 512u   /* ends looked at: of a server of thousands nothing is known by this */
-
 enum turn {
 	TURN_NONE,
 	TURN_RESTED,      /* it went back to rest then: only one who was asked itself passes on */
@@ -136,8 +134,6 @@ static void look_over(const struct question *q, struct turned *best, const struc
 	const struct ends *ends = q->inquiry->ends;
 	struct row far;
 
-	if (d->at.fd <= 2 && d->at.kind == OBJECT_KIND_tty)
-		return;
 	if (scene_is_pipe(d->at.object)) {
 		look_over_pipe(q, best, d, when);
 		return;
@@ -180,7 +176,7 @@ void ask_turned(struct question *q)
 	if (w->end != WAIT_END_OPEN || w->idle || !wait_is_loop_rest(w) || w->kind == WAIT_KIND_accept || only_looks(q) || !find_moment(q, &when))
 		return;
 	for (uint32_t i = row.count; i-- > 0 && ends_is_newest(q->inquiry->ends, row, i); looked++) {
-		if (looked == NEIGHBOURS_MOST)
+		if (looked == limit_of(q->scene, LIMIT_neighbours))
 			return;
 		look_over(q, &best, ends_at(q->inquiry->ends, row, i), &when);
 	}
