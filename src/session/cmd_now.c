@@ -26,8 +26,6 @@
 
 #define THRESHOLD_NS 5000000000u
 #define PAUSE_NS 1000000000u /* between looks */
-#define ANSWERS_SOUGHT 400   /* of what may be stuck, the longest: a thousandth of a second each */
-#define ELSEWHERE_SOUGHT 20  /* ... where another was asked about, who is answered first */
 
 #define STATUS_STUCK 1
 #define STATUS_BLIND 2
@@ -85,7 +83,7 @@ static const struct standing *find_elsewhere(struct now_answers *look)
 	const struct standing *list;
 	size_t count = find_standing(look, 0, &list);
 
-	for (size_t i = 0; i < count && i < ELSEWHERE_SOUGHT; i++) {
+	for (size_t i = 0; i < count && i < limit_of(look->session.scene, LIMIT_elsewhere_sought); i++) {
 		struct now_finding f = { &list[i], diagnose_standing(look, &list[i]) };
 
 		if (now_sure(look->session.scene, look->session.names, f.standing, f.diagnosis, look->from_ns))
@@ -125,6 +123,14 @@ static bool is_found(const struct now_answers *look, uint32_t thread)
 	return false;
 }
 
+/* Of those that stand, the longest first, so many are judged where nobody asks. */
+static size_t sought(const struct now_answers *look, size_t count)
+{
+	uint64_t most = limit_of(look->session.scene, LIMIT_answers_sought);
+
+	return count < most ? count : (size_t)most;
+}
+
 /* Whose standing may be meant, though nobody asks: where it is known, as a guess, who keeps it. */
 static void find_perhaps(struct now_answers *look)
 {
@@ -132,7 +138,7 @@ static void find_perhaps(struct now_answers *look)
 	const struct standing *list;
 	struct standing_options options = { .threshold_ns = options_number(look->context->options, "threshold", THRESHOLD_NS),
 					    .from_ns = look->from_ns, .uncertain = true };
-	size_t count = standing_find(&look->arena, look->session.diagnoser, &options, &list);
+	size_t count = sought(look, standing_find(&look->arena, look->session.diagnoser, &options, &list));
 	uint64_t from = look->from_ns > scene->start_ns ? look->from_ns : scene->start_ns;
 
 	look->perhaps = arena_array(&look->arena, struct now_finding, count + look->doubted_count);
@@ -141,7 +147,7 @@ static void find_perhaps(struct now_answers *look)
 		    !is_found(look, now_perhaps_keeper(look->doubted[i].diagnosis)->thread))
 			look->perhaps[look->perhaps_count++] = look->doubted[i];
 	/* who may have asked just as the other turned to what it is at first: of those that wait for the same one the others may only listen */
-	for (size_t n = 0; n < 2 * count && n < 2 * ANSWERS_SOUGHT && look->perhaps_count < limit_of(scene, LIMIT_asks_told); n++) {
+	for (size_t n = 0; n < 2 * count && look->perhaps_count < limit_of(scene, LIMIT_asks_told); n++) {
 		const struct standing *s = &list[n % count];
 		struct now_finding f = { .standing = s };
 		const struct diagnosis *d;
@@ -165,8 +171,8 @@ static void find(struct now_answers *look)
 	count = find_standing(look, look->meant.count, &list);
 	look->findings = arena_array(&look->arena, struct now_finding, count);
 	look->doubted = arena_array(&look->arena, struct now_finding, count);
-	if (!look->meant.count && count > ANSWERS_SOUGHT)
-		count = ANSWERS_SOUGHT;
+	if (!look->meant.count)
+		count = sought(look, count);
 	for (size_t i = 0; i < count; i++) {
 		struct now_finding f = { .standing = &list[i] };
 
@@ -252,7 +258,7 @@ static int tell_all(struct now_answers *look)
 
 	for (size_t i = 0; i < look->count; i++)
 		stuck |= now_finding_is_stuck(&look->findings[i]);
-	look->elsewhere = look->meant.count && !stuck && !look->again ? find_elsewhere(look) : NULL;
+	look->elsewhere = look->meant.count && !stuck && !look->again && !options_has(look->context->options, "json") ? find_elsewhere(look) : NULL;
 	r = look->again ? now_tell_change(look) : now_tell(look);
 	return r || !stuck ? r : STATUS_STUCK;
 }
@@ -366,7 +372,8 @@ static unsigned worth_of(struct now_answers *look)
 	return worth;
 }
 
-/* A longer look has each call of those that are asked about, and nothing of what was before: of both, that is told which tells more. */
+/* A longer look has each call of those that are asked about, and nothing of what was before: of both, that is told which tells more, and the first
+ * where no longer one can be had. */
 static int look_longer(struct now_answers *look, struct now_look *taking, bool keep, struct err *err)
 {
 	struct now_answers longer = { .context = look->context, .asked = look->asked, .taking = taking, .silent = true, .before = look->before };
@@ -378,12 +385,13 @@ static int look_longer(struct now_answers *look, struct now_look *taking, bool k
 	r = now_look_repeat(taking, look->longer_ns, &look->calls, err);
 	if (!r)
 		r = open_look(&longer, taking->taken, true, err);
-	first = !r && worth_of(look) + by_flight > worth_of(&longer);
-	if (!r) {
-		if (first)
-			taking->by_flight = by_flight;
+	first = r || worth_of(look) + by_flight > worth_of(&longer);
+	if (first)
+		taking->by_flight = by_flight;
+	if (r && r != -EINTR)
+		sink_printf(look->context->notes, "a longer look could not be taken: %s\n", err->text);
+	if (r != -EINTR)
 		r = tell_all(first ? look : &longer);
-	}
 	close_look(&longer);
 	if (first || !keep)
 		unlink(taking->path);
@@ -417,6 +425,7 @@ static int look_and_tell(struct command_context *context, struct now_look *takin
 	}
 	now_look_close(taking);
 	filter_done(&look.calls);
+	vec_done(&look.before.items);
 	return r;
 }
 

@@ -2,17 +2,17 @@
 #ifndef SESSION_NOW_BEFORE_H
 #define SESSION_NOW_BEFORE_H
 
+#include "base/vec.h"
 #include "diagnose/standing.h"
 
-#define NOW_BEFORE_MOST 16
+struct now_stood {
+	uint32_t tid;
+	uint64_t since_ns, object, detail;   /* of the wait in which it stood */
+	uint8_t kind;
+};
 
 struct now_before {
-	struct {
-		uint32_t tid;
-		uint64_t since_ns, object, detail;   /* of the wait in which it stood */
-		uint8_t kind;
-	} items[NOW_BEFORE_MOST];
-	unsigned count;
+	struct vec(struct now_stood) items;
 };
 
 void now_before_note(struct now_before *before, const struct scene *scene, const struct standing *standing);
