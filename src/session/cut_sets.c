@@ -10,10 +10,10 @@
 /* As many as there is room for, behind the set's own record. */
 #define ITEMS_MOST ((STATE_SHOWN_BYTES - sizeof(struct state_descriptor)) / sizeof(struct state_poll_item))
 
-/* Of the newest snapshot that tells of the set. */
+/* Of the newest snapshot that tells of the set, which may do so for each descriptor that leads to it: once. */
 static uint32_t count_items(const struct scene *scene, uint64_t set)
 {
-	uint64_t newest = 0;
+	const struct poll_item *last = NULL;
 	uint32_t count = 0;
 
 	for (uint32_t i = scene->poll_item_count; i-- > 0; ) {
@@ -21,9 +21,9 @@ static uint32_t count_items(const struct scene *scene, uint64_t set)
 
 		if (p->set != set)
 			continue;
-		if (newest && p->time + limit_of(scene, LIMIT_one_snapshot_ns) < newest)
+		if (last && (p->time + limit_of(scene, LIMIT_one_snapshot_ns) < last->time || (p->fd == last->fd && p->object == last->object)))
 			break;
-		newest = newest ? newest : p->time;
+		last = last ? last : p;
 		count++;
 	}
 	return count;
@@ -33,14 +33,13 @@ void cut_sets_note(struct arena *arena, const struct scene *scene, const struct 
 {
 	for (size_t i = 0; i < d->path_count; i++) {
 		uint32_t thread = d->path[i].actor.thread, count;
-		const struct episode *e = thread && d->end_ns ? scene_episode(scene, thread, d->end_ns - 1) : NULL;
-		const struct wait *w = e && e->end_ns >= d->end_ns ? &scene->waits[e->last] : NULL;
+		const struct wait *w = thread ? scene_stands_until(scene, thread, d->end_ns) : NULL;
 
 		if (!w || w->kind != WAIT_KIND_epoll || !w->object)
 			continue;
 		count = count_items(scene, w->object);
 		if (count >= ITEMS_MOST)
-			sink_printf(notes, "%s listens to more than the %" PRIu32 " things that a snapshot tells of one epoll set: the rest is not known\n",
+			sink_printf(notes, "%s listens to %" PRIu32 " things, as many as a snapshot tells of one epoll set: others are not known\n",
 				    answer_who(arena, &d->path[i].actor), count);
 	}
 }
