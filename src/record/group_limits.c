@@ -237,6 +237,8 @@ static int read_root(struct buf *told, struct group_limits_sink *sink, struct er
 	if (!find_mount("blkio", group.folder, sizeof(group.folder)))
 		return 0;
 	group.mount = strlen(group.folder);
+	if (group.mount + 1 >= sizeof(group.folder))
+		return 0;
 	strcpy(group.folder + group.mount, "/");
 	return is_new(told, group.folder) ? read_devices(&group, err) : 0;
 }
