@@ -215,6 +215,8 @@ class Checker(Document):
             self.say(f'event {event} in the text, {path[at + 1].get("event")} in the path of the document')
         words, what = m['words'], f'{m["who"]} was {m["words"]}'
         charged = path[at + 1].get('charged_ns', 0)
+        if words == 'looking again and again' and not self.looked_twice(thread):
+            self.say(f'{what}: it did one thing all the time')
         if words not in ('passing it on', 'looking again and again') and not words.startswith('spinning'):
             self.wait_words(thread, words, charged, what) if words != 'not born yet' else self.unborn(thread, what)
         elif words.startswith('spinning') and ' in ' in words:
@@ -222,6 +224,11 @@ class Checker(Document):
             if function and not self.on_stack(function[1], self.sampled(thread)):
                 self.say(f'{what}: "{function[1]}" is in no sample')
         check_link(self, thread, following, m['link'], event, words)
+
+    def looked_twice(self, thread):
+        """It waited more than once, or did not wait for most of the time, as one that spins."""
+        waits = list(self.trace.waits_in(thread, self.start, self.end))
+        return len(waits) > 1 or sum(high - low for low, high, _ in waits) * 2 < self.length
 
     def unborn(self, thread, what):
         if thread.born <= self.start:

@@ -132,12 +132,25 @@ def ended_taker(check, waiter, other, event, words):
     return '' if other.exe == waiter.exe and ended == [other.tid] else f'of {waiter.exe} {ended} ended'
 
 
+LATE_NS = 500 * 10 ** 6
+
+
+def are_kin(one, other):
+    return other.parent == one.parent > 1 or one.parent == other.pid or other.parent == one.pid
+
+
 def gone(check, waiter, other, event, words):
     if other.died is None or other.tid != other.pid or same_process(waiter, other):
         return f'{other.tid} is no other process that ended'
-    if waiter.parent not in (other.parent, other.pid):
+    if not are_kin(waiter, other):
         return f'{other.tid} is no kin of {waiter.tid}'
-    return ''
+    waits = [low for low, high, _ in check.trace.waits_in(waiter, check.start, check.end)]
+    if not waits or other.died < min(waits) - LATE_NS or other.died > check.end:
+        return f'{other.tid} ended neither just before {waiter.tid} waited, nor meanwhile'
+    others = [t.tid for threads in check.trace.by_tid.values() for t in threads
+              if t.tid == t.pid and t.pid not in (waiter.pid, other.pid, waiter.parent) and t.parent != waiter.pid and are_kin(waiter, t) and
+              t.died is not None and min(waits) <= t.died <= check.end - LATE_NS and t.died - max(t.born, check.trace.start) >= 2 * LATE_NS]
+    return f'{others} of its kin ended meanwhile, too' if others else ''
 
 
 def locks(check, waiter, other, event, words):
