@@ -281,4 +281,3 @@ int now_tell_change(struct now_answers *look)
 	buf_done(&signature);
 	return r;
 }
-
