@@ -577,9 +577,19 @@ static bool is_gone(const struct finder *f, const struct episode *e)
 	return false;
 }
 
+/* How long it waits; for a person who asks also before the recording, of which a short part of a long hang is enough. */
+static uint64_t length_of(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = last_of(f, e);
+
+	if (f->options->pid && w->end == WAIT_END_OPEN && w->start_ns < e->start_ns && hangs_stood_before(f, e) && rule_holds(f->scene, RULE_stood_for_longer))
+		return e->end_ns - w->start_ns;
+	return e->end_ns - e->start_ns;
+}
+
 bool hangs_judge_wait(struct finder *f, const struct episode *e, struct hang *ret_hang)
 {
-	if (e->end_ns - e->start_ns < hangs_long_ns(f, LIMIT_wait_ns) || (last_of(f, e)->idle && rule_holds(f->scene, RULE_marked_idle)) || is_gone(f, e))
+	if (length_of(f, e) < hangs_long_ns(f, LIMIT_wait_ns) || (last_of(f, e)->idle && rule_holds(f->scene, RULE_marked_idle)) || is_gone(f, e))
 		return false;
 	f->hang = ret_hang;
 	for (size_t i = 0; i < sizeof(hang_rules) / sizeof(*hang_rules); i++) {

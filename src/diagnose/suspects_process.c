@@ -118,11 +118,20 @@ static void ask_own_pipe(struct question *q)
 		suspect_only_mate(q, stands_in_something);
 }
 
+/* At one stretch, through all of the time that is asked about. */
+static bool sleeps_all_along(const struct question *q, uint32_t thread)
+{
+	const struct wait *w = open_wait(q, thread);
+
+	return w && w->kind == WAIT_KIND_sleep && w->start_ns <= q->from + part_of(q->scene, LIMIT_edge, q->to - q->from);
+}
+
 /* Alone is it when nobody else in the process could have acted. */
 void ask_process(struct question *q)
 {
 	const struct tables *tables = q->scene->tables;
-	uint32_t pid = scene_pid(q->scene, q->episode->thread), others = 0;
+	uint32_t pid = scene_pid(q->scene, q->episode->thread), others = 0, other = 0;
+	bool shared = wait_is_shared(q->wait) || word_shared(q->inquiry->ends, q->wait);
 	/* Somebody waits for one that went on by a time limit of its own: it may have slept, as interpreters do. */
 	bool slept = q->wait->end == WAIT_END_TIMEOUT && q->waiting_count > 1;
 
@@ -141,6 +150,7 @@ void ask_process(struct question *q)
 		if (tables->threads[i].start_ns > q->to || tables->threads[i].end_ns < q->from)
 			continue;
 		others++;
+		other = i;
 		if (slept)
 			continue;
 		scene_state_times(q->scene, i, q->from, q->to, &times);
@@ -156,7 +166,9 @@ void ask_process(struct question *q)
 			suspect_thread(q, i, LINK_PROCESS, limit(q, LIMIT_own_asks), 0);
 	}
 	/* Another process may share the word. */
-	q->alone = !others && !wait_is_shared(q->wait) && !word_shared(q->inquiry->ends, q->wait) && !tells_of_child(q);
+	q->alone = !others && !shared && !tells_of_child(q);
+	if (others == 1 && !shared && sleeps_all_along(q, other) && !tells_of_child(q))
+		suspect_thread(q, other, LINK_PROCESS, limit(q, LIMIT_own_asleep), 0);
 }
 
 /* It waits for the answer of another process, and for nothing else: of a server that it connected to, to its datagram, or of a program that its
