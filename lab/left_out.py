@@ -11,7 +11,7 @@ import score
 # What several kinds have in common.
 OWNERS = ['owner_read', 'holds_it', 'same_word', 'lock_kept', 'lock_by_name', 'locked_part', 'inherited_lock']
 OWNER_DIED = ['owner_ended', 'killed_kin', 'sharer_killed', 'ender_killed', 'taker_ended', 'ended_taker']
-WORDS = ['held_up', 'nobody_can_end', 'closed', 'closed_process', 'made_threads', 'only_helped', 'all_rest', 'only_other',
+WORDS = ['held_up', 'nobody_can_end', 'closed', 'closed_process', 'made_threads', 'turned_mate', 'only_helped', 'all_rest', 'only_other',
          'hears_for_all', 'ended_kin', 'signal_elsewhere',
          'told_instead']
 SHARED = ['shares_word', *OWNER_DIED]

@@ -226,6 +226,9 @@ void hangs_at_one_place(struct finder *f, void (*offer)(struct finder *f, enum r
 	for (uint32_t i = first; i < end; i++) {
 		const struct wait *w = &scene->waits[i];
 
+		/* on its way back, as for the lock of its condition */
+		if (w->site != scene->waits[first].site && w->kind == WAIT_KIND_futex && w->end_ns - w->start_ns <= limit_of(scene, LIMIT_look_ran_ns))
+			continue;
 		if (w->site != scene->waits[first].site)
 			return;
 		woken += w->end == WAIT_END_THREAD;

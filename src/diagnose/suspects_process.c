@@ -3,6 +3,7 @@
 #include "diagnose/judgement.h"
 #include "diagnose/own_ends.h"
 #include "diagnose/question.h"
+#include "diagnose/serving.h"
 #include "diagnose/shared_word.h"
 
 static bool is_private_wait(const struct wait *w)
@@ -124,6 +125,65 @@ static bool sleeps_all_along(const struct question *q, uint32_t thread)
 	const struct wait *w = open_wait(q, thread);
 
 	return w && w->kind == WAIT_KIND_sleep && w->start_ns <= q->from + part_of(q->scene, LIMIT_edge, q->to - q->from);
+}
+
+/* It stands to the end in one wait, to which it turned a while after it was made, and not as one of several at one place. */
+static const struct wait *turned_to(const struct question *q, uint32_t thread)
+{
+	const struct scene *scene = q->scene;
+	const struct wait *w = alive(q, thread) && !is_waiting(q, thread) ? stands_in(q, thread) : NULL;
+
+	if (!w || w->end != WAIT_END_OPEN || w->idle || wait_is_loop_rest(w) || w->kind == WAIT_KIND_signal || w->kind == WAIT_KIND_stop ||
+	    w->start_ns > q->from + part_of(scene, LIMIT_edge, q->to - q->from) ||
+	    w->start_ns < serving_born(scene, thread) + limit_of(scene, LIMIT_turned_mate_ns))
+		return NULL;
+	SCENE_EACH_MATE(scene, thread, i) {
+		const struct wait *its = i != thread && i != q->wait->thread && alive(q, i) ? stands_in(q, i) : NULL;
+
+		if (its && its->end == WAIT_END_OPEN && its->site == w->site)
+			return NULL;
+	}
+	return w;
+}
+
+static bool turned_to_another(const struct question *q, uint32_t thread)
+{
+	const struct wait *w = turned_to(q, thread);
+
+	return w && (!is_private_wait(w) || wait_has_owner(w));
+}
+
+static bool turned_to_word(const struct question *q, uint32_t thread)
+{
+	const struct wait *w = turned_to(q, thread);
+
+	return w && is_private_wait(w) && !wait_has_owner(w);
+}
+
+/* It stands there to the end, though it was woken there again and again. */
+static bool stands_to_the_end(const struct question *q)
+{
+	const struct scene *scene = q->scene;
+	uint32_t begin = scene->threads[q->wait->thread].wait, end = scene_waits_end(scene, q->wait->thread), woken = 0;
+
+	if (end == begin || scene->waits[end - 1].end != WAIT_END_OPEN || scene->waits[end - 1].site != q->wait->site)
+		return false;
+	for (uint32_t i = begin; i < end; i++)
+		woken += scene->waits[i].end == WAIT_END_THREAD && scene->waits[i].site == q->wait->site;
+	return woken >= limit_of(scene, LIMIT_beats);
+}
+
+void ask_turned_mate(struct question *q)
+{
+	const struct wait *w = q->wait;
+	size_t before = q->suspects->length;
+
+	if (!is_private_wait(w) || wait_has_owner(w) || w->idle || wait_is_shared(w) || word_shared(q->inquiry->ends, w) || only_looks(q) ||
+	    !stands_to_the_end(q))
+		return;
+	suspect_only_mate(q, turned_to_another);
+	if (q->suspects->length == before)
+		suspect_only_mate(q, turned_to_word);
 }
 
 /* Alone is it when nobody else in the process could have acted. */

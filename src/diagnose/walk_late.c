@@ -143,6 +143,12 @@ bool walk_is_guessed_circle(const struct walk *walk, const struct episode *episo
 	return rule_holds(walk->scene, RULE_asks_next) && walk->depth > 1 && stands_behind_mate(walk, last->thread, from, to);
 }
 
+/* At the same place, or on its way back there, as for the lock of its condition. */
+static bool is_piece_of(const struct scene *scene, const struct wait *w, uint32_t site)
+{
+	return w->site == site || (w->kind == WAIT_KIND_futex && w->end_ns - w->start_ns <= limit_of(scene, LIMIT_look_ran_ns));
+}
+
 const struct episode *walk_behind_beat(const struct walk *walk, const struct episode *first, uint64_t to)
 {
 	const struct scene *scene = walk->scene;
@@ -151,7 +157,7 @@ const struct episode *walk_behind_beat(const struct walk *walk, const struct epi
 
 	while (scene->waits[e->last].end == WAIT_END_THREAD && scene->waits[e->last].waker == walk->beat &&
 	       e + 1 < scene->episodes + t->episode + t->episode_count && e[1].start_ns < to &&
-	       scene->waits[e[1].last].site == scene->waits[first->last].site)
+	       is_piece_of(scene, &scene->waits[e[1].last], scene->waits[first->last].site))
 		e++;
 	return e;
 }
