@@ -85,6 +85,25 @@ static bool may_be_for_kin(const struct question *q)
 	}
 }
 
+/* It did next to nothing but sleep, once or so, until its time had come, as programs do by which a script lets a time pass. */
+static bool slept_out(const struct scene *scene, uint32_t thread)
+{
+	const struct scene_thread *t = &scene->threads[thread];
+	const struct wait *last = NULL;
+	uint32_t sleeps = 0;
+
+	if (!rule_holds(scene, RULE_slept_out) || t->messages.count)
+		return false;
+	scene_need(scene, thread);
+	for (uint32_t i = t->wait; i < t->wait + t->wait_count; i++) {
+		if (scene->waits[i].kind != WAIT_KIND_sleep)
+			continue;
+		last = &scene->waits[i];
+		sleeps++;
+	}
+	return last && sleeps <= limit_of(scene, LIMIT_sleeper_sleeps) && last->end == WAIT_END_TIMEOUT && scene_is_sleeper(scene, last, false);
+}
+
 /* A process, not one that it started, nor one that was only there for a while. */
 static bool went_from_its_work(const struct question *q, uint32_t thread)
 {
@@ -95,7 +114,7 @@ static bool went_from_its_work(const struct question *q, uint32_t thread)
 	return t->tid == t->pid && t->end_ns != UINT64_MAX && t->end_ns + before >= q->episode->start_ns &&
 	       t->end_ns + limit_of(scene, LIMIT_gone_before_ns) <= q->to && t->end_ns >= born + limit_of(scene, LIMIT_gone_lived_ns) &&
 	       t->parent_pid != scene_pid(scene, q->wait->thread) && !scene_same_process(scene, thread, q->wait->thread) &&
-	       scene_is_kin(scene, thread, q->wait->thread);
+	       scene_is_kin(scene, thread, q->wait->thread) && !slept_out(scene, thread);
 }
 
 /* Its own limit ended the wait, or nothing did: who went from its work just then took with it what it was to do. */
