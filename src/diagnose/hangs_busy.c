@@ -179,9 +179,18 @@ static bool is_kept_off(const struct finder *f, uint64_t from, uint64_t to, bool
 	return !hangs_is_unattended(f) || most_of(f->scene, starved.hog_ns, starved.runnable_ns);
 }
 
-bool hangs_serves_others(const struct finder *f, uint64_t from)
+bool hangs_has_clients(const struct finder *f)
 {
 	struct row row = ends_of_process(f->ends, scene_pid(f->scene, f->thread));
+
+	for (uint32_t i = 0; i < row.count; i++)
+		if (ends_role(f->ends, ends_at(f->ends, row, i)->at.object) >= END_SERVER)
+			return true;
+	return false;
+}
+
+bool hangs_serves_others(const struct finder *f, uint64_t from)
+{
 	const struct scene_thread *t = &f->scene->threads[f->thread];
 	const struct wait *w = &f->scene->waits[scene_waits_from(f->scene, f->thread, from)];
 
@@ -189,11 +198,7 @@ bool hangs_serves_others(const struct finder *f, uint64_t from)
 	    w->kind != WAIT_KIND_child && w->kind != WAIT_KIND_vfork && w->kind != WAIT_KIND_kernel_lock && !scene_is_pipe(w->object) &&
 	    !scene_is_system(f->scene, w->waker))
 		return true;
-
-	for (uint32_t i = 0; i < row.count; i++)
-		if (ends_role(f->ends, ends_at(f->ends, row, i)->at.object) >= END_SERVER)
-			return true;
-	return false;
+	return hangs_has_clients(f);
 }
 
 /* For a good part of the time it let times pass, one after the other, as in its rounds: then it did not spin all along. */

@@ -5,6 +5,9 @@
 
 #include "diagnose/hangs_rest.h"
 
+/* Its process has a connection that another one made, or listens for such. */
+bool hangs_has_clients(const struct finder *f);
+
 /* `least_ns`: of a piece of which more may be in other parts (struct hang), 0 of a whole hang. */
 void hangs_offer_piece(struct finder *f, enum rule_id rule, uint64_t from, uint64_t to, uint64_t least_ns);
 /* A wake-up that another process notices. */

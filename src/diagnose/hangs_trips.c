@@ -8,6 +8,7 @@
 
 #include "diagnose/hangs_asks.h"
 #include "diagnose/hangs_away.h"
+#include "diagnose/hangs_busy.h"
 #include "diagnose/hangs_work.h"
 
 #include "base/map.h"
@@ -305,7 +306,7 @@ static const struct wait *wait_before(const struct finder *f, uint64_t time)
 static bool asks_at_own_pace(const struct finder *f, const struct trips *t)
 {
 	return t->serves && rule_holds(f->scene, RULE_own_pace) && t->paced > part_of(f->scene, LIMIT_a_good_part, t->asked) &&
-	       t->paced_ns >= limit_of(f->scene, LIMIT_pace_times) * t->total_ns && t->thread && !is_client(f, scene_pid(f->scene, t->thread));
+	       t->paced_ns >= limit_of(f->scene, LIMIT_pace_times) * t->total_ns && t->thread && !hangs_has_clients(f);
 }
 
 static bool partner_asks(const struct finder *f, const struct trips *t)

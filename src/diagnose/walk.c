@@ -523,21 +523,6 @@ static void walk_row(struct walk *walk, uint32_t thread, uint64_t from, uint64_t
 	}
 }
 
-/* The wait whose limit ran out, with other work between its parts, is one: who should have
- * ended it had all of it. Goes on behind it, if somebody is known. */
-static const struct episode *walk_limit(struct walk *walk, uint64_t *from, uint64_t to, uint32_t step, const struct episode *rest)
-{
-	const struct scene *scene = walk->scene;
-	const struct episode *first = scene_limit_begin(scene, rest, limit_of(scene, LIMIT_same_limit_ns));
-	uint64_t begin = first->start_ns > *from ? first->start_ns : *from;
-
-	if (first != rest && begin < to) {
-		walk_row(walk, rest->thread, *from, begin, step);
-		*from = walk_missing(walk, rest, begin, to, step, (uint8_t)limit_of(scene, LIMIT_ran_out_sure)) ? to : begin;
-	}
-	return scene_episode(scene, rest->thread, *from);
-}
-
 /* To one set of things, from wherever in the program: a scheduler that has nothing to do looks there from several places. */
 static bool listens_alike(const struct scene *scene, const struct wait *a, const struct wait *b)
 {
@@ -570,29 +555,41 @@ static bool walk_behind_rest(struct walk *walk, const struct episode *rest, uint
 	return true;
 }
 
-/* Until its own timer set it to work: its rests at that place are its own matter, unless
- * somebody is known who should have ended one. */
-static void walk_timer(struct walk *walk, const struct episode *rest, uint64_t from, uint64_t to, uint32_t step)
+/* Its rests at that place are its own matter, unless somebody is known who should have ended one. */
+static void walk_rests(struct walk *walk, const struct episode *rest, uint64_t from, uint64_t to, uint32_t step, struct behind_rest *behind)
 {
-	uint32_t thread = rest->thread;
-	uint32_t site = walk->scene->waits[rest->last].site;
 	const struct scene *scene = walk->scene;
-	const struct scene_thread *t = &scene->threads[thread];
-	const struct episode *e = walk_limit(walk, &from, to, step, rest);
-	struct behind_rest behind = { .count = 0 };
+	const struct scene_thread *t = &scene->threads[rest->thread];
+	const struct wait *at = &scene->waits[rest->last];
 
-	for (; e && e < scene->episodes + t->episode + t->episode_count && e->start_ns < to && from < to; e++) {
+	for (const struct episode *e = scene_episode(scene, rest->thread, from);
+	     e && e < scene->episodes + t->episode + t->episode_count && e->start_ns < to && from < to; e++) {
 		uint64_t begin = e->start_ns > from ? e->start_ns : from, end = e->end_ns < to ? e->end_ns : to;
 
-		if ((scene->waits[e->last].site != site && !listens_alike(scene, &scene->waits[e->last], &scene->waits[rest->last])) || begin >= end)
+		if ((scene->waits[e->last].site != at->site && !listens_alike(scene, &scene->waits[e->last], at)) || begin >= end)
 			continue;
-		walk_row(walk, thread, from, begin, step);
-		/* It went on by its own timer. */
-		if (!walk_behind_rest(walk, e, begin, end, step, &behind))
-			walk_own(walk, thread, begin, end, step);
+		walk_row(walk, rest->thread, from, begin, step);
+		if (!walk_behind_rest(walk, e, begin, end, step, behind))
+			walk_own(walk, rest->thread, begin, end, step);
 		from = end;
 	}
-	walk_row(walk, thread, from, to, step);
+	walk_row(walk, rest->thread, from, to, step);
+}
+
+/* Until its own timer set it to work. The wait whose limit ran out, with other work between its parts, is one: who should have
+ * ended it had all of it. */
+static void walk_timer(struct walk *walk, const struct episode *rest, uint64_t from, uint64_t to, uint32_t step)
+{
+	const struct scene *scene = walk->scene;
+	const struct episode *first = scene_limit_begin(scene, rest, limit_of(scene, LIMIT_same_limit_ns));
+	uint64_t begin = first->start_ns > from ? first->start_ns : from;
+	struct behind_rest behind = { .count = 0 };
+
+	if (first != rest && begin < to) {
+		walk_rests(walk, rest, from, begin, step, &behind);
+		from = walk_missing(walk, rest, begin, to, step, (uint8_t)limit_of(scene, LIMIT_ran_out_sure)) ? to : begin;
+	}
+	walk_rests(walk, rest, from, to, step, &behind);
 }
 
 /* Those that the part's work was handed on to wait for it, and the part's own thread. */
