@@ -296,6 +296,12 @@ static bool process_worked(const struct finder *f, uint32_t of, uint64_t from, u
 	return false;
 }
 
+/* Of those that lived at another time nothing need be looked at: a machine that builds starts thousands in a minute. */
+static bool lives_at(const struct scene *scene, uint32_t thread, uint64_t time)
+{
+	return scene->tables->threads[thread].start_ns <= time && scene->tables->threads[thread].end_ns >= time;
+}
+
 /* Its sleep at that time; NULL: it does something else. */
 static const struct episode *sleep_of(const struct scene *scene, uint32_t thread, uint64_t time)
 {
@@ -326,7 +332,7 @@ static bool slept_on_purpose(const struct finder *f, const struct episode *e)
 	uint64_t middle = e->start_ns + (e->end_ns - e->start_ns) / 2;
 
 	for (uint32_t i = 1; i < scene->thread_count; i++) {
-		const struct episode *its = sleep_of(scene, i, middle);
+		const struct episode *its = lives_at(scene, i, middle) ? sleep_of(scene, i, middle) : NULL;
 
 		/* who started it takes longest to find */
 		if (its && scene->waits[its->last].end == WAIT_END_TIMEOUT && (hangs_is_unattended(f) || only_sleeps(f, i, middle)) &&
@@ -391,7 +397,7 @@ static bool leaves_to_person(const struct finder *f, const struct episode *e)
 	uint64_t middle = e->start_ns + (e->end_ns - e->start_ns) / 2;
 
 	for (uint32_t i = 1; i < scene->thread_count && hangs_is_unattended(f); i++) {
-		const struct episode *its = scene_episode(scene, i, middle);
+		const struct episode *its = lives_at(scene, i, middle) ? scene_episode(scene, i, middle) : NULL;
 
 		if (its && its->start_ns <= middle && scene->waits[its->last].kind != WAIT_KIND_child &&
 		    object_kind(hangs_listened_to(&scene->waits[its->last])) == OBJECT_KIND_tty && started_by(scene, i, f->thread))
