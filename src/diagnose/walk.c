@@ -223,7 +223,8 @@ static bool walk_missing(struct walk *walk, const struct episode *episode, uint6
 	struct hop hops[WALK_MAX_HOPS];
 	unsigned count = walk->missing ? walk->missing(walk, episode, from, to, hops) : 0;
 
-	if (!count || hops[count - 1].confidence < surely || walk_is_guessed_circle(walk, episode, &hops[count - 1], from, to))
+	if (!count || hops[count - 1].confidence < surely || walk_is_guessed_circle(walk, episode, &hops[count - 1], from, to) ||
+	    walk_starter_came(walk, episode, hops[count - 1].thread, from, to))
 		return false;
 	walk_hops(walk, episode, from, to, came, hops, count);
 	return true;

@@ -171,3 +171,21 @@ bool walk_acts_by_clock(const struct walk *walk, const struct wait *w, uint32_t 
 	       (step->link == LINK_WAKE || step->link == LINK_SENT) && let_go >= w->end_ns &&
 	       let_go - w->end_ns <= limit_of(walk->scene, LIMIT_give_up_ns);
 }
+
+bool walk_starter_came(const struct walk *walk, const struct episode *rest, uint32_t starter, uint64_t from, uint64_t to)
+{
+	const struct scene *scene = walk->scene;
+	const struct scene_thread *t = &scene->threads[rest->thread];
+	const struct episode *e = scene_episode(scene, rest->thread, from);
+
+	if (!rule_holds(scene, RULE_starter_came) || !wait_is_loop_rest(&scene->waits[rest->last]))
+		return false;
+	for (; e && e < scene->episodes + t->episode + t->episode_count && e->end_ns < to; e++) {
+		const struct wait *w = &scene->waits[e->last];
+
+		if (w->end == WAIT_END_THREAD && scene->tables->threads[w->waker].start_ns >= from && !scene_same_process(scene, w->waker, starter) &&
+		    scene_descends_from(scene, w->waker, scene_pid(scene, starter)))
+			return true;
+	}
+	return false;
+}

@@ -15,6 +15,8 @@ uint32_t walk_ended_server(const struct walk *walk, const struct wait *w);
 /* Of two loops that listen to each other, among others, neither is known to wait for the other; nor does a server that listens for what those that wait
  * for its answer ask next. */
 bool walk_is_guessed_circle(const struct walk *walk, const struct episode *episode, const struct hop *last, uint64_t from, uint64_t to);
+/* It started those that came to a loop while it is thought to have stayed away. */
+bool walk_starter_came(const struct walk *walk, const struct episode *rest, uint32_t starter, uint64_t from, uint64_t to);
 /* The last piece of the wait that the beat cuts into pieces at one place. */
 const struct episode *walk_behind_beat(const struct walk *walk, const struct episode *first, uint64_t to);
 /* Its own time limit ran out where it listens to several, and then it let go on who waits for it: it did so by its own clock. */
