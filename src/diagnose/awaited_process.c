@@ -27,6 +27,8 @@ static bool lasted(const struct scene *scene, uint32_t process, uint64_t from_ns
 
 	if (t->start_ns > from_ns + slack)
 		return false;
+	if (to_ns + slack >= scene->end_ns && t->end_ns >= scene->end_ns && rule_holds(scene, RULE_child_told))
+		return true;
 	return to_ns < scene->end_ns ? t->end_ns + slack >= to_ns && t->end_ns <= to_ns + slack : t->end_ns >= to_ns;
 }
 
@@ -77,17 +79,43 @@ static bool lasts_from_told(const struct scene *scene, const struct awaited_proc
 {
 	for (uint32_t i = 0; i < scene->signal_count; i++)
 		if (scene->signals[i].number == awaited->evidence)
-			return scene->signals[i].time >= from_ns && scene->signals[i].time <= from_ns + part_of(scene, LIMIT_edge, to_ns - from_ns);
+			return scene->signals[i].time + part_of(scene, LIMIT_edge, to_ns - from_ns) >= from_ns &&
+			       scene->signals[i].time <= from_ns + part_of(scene, LIMIT_edge, to_ns - from_ns);
 	return false;
+}
+
+/* It computes to the end since it told its child to end, which that has not done: few samples, or none, fall into its looks. */
+static bool is_open_since_told(const struct scene *scene, uint32_t thread, const struct awaited_process *awaited, uint64_t from_ns, uint64_t to_ns)
+{
+	return rule_holds(scene, RULE_child_told) && to_ns + part_of(scene, LIMIT_edge, to_ns - from_ns) >= scene->end_ns &&
+	       is_child_of(scene, awaited->thread, thread) && lasts_from_told(scene, awaited, from_ns, to_ns);
+}
+
+/* It listens to nothing, and its only child stands in one wait, for what is neither a time nor work: of who asks now and then whether that has ended. */
+static bool stands_to_the_end(const struct scene *scene, uint32_t child, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct episode *e = scene_episode(scene, child, scene->end_ns - 1);
+	const struct wait *w = e && e->end_ns >= scene->end_ns && e->start_ns <= from_ns ? &scene->waits[e->last] : NULL;
+
+	return w && rule_holds(scene, RULE_child_told) && to_ns + part_of(scene, LIMIT_edge, to_ns - from_ns) >= scene->end_ns && !w->idle &&
+	       w->kind != WAIT_KIND_sleep && w->kind != WAIT_KIND_signal && w->kind != WAIT_KIND_futex &&
+	       (!wait_is_loop_rest(w) || (w->kind == WAIT_KIND_poll && w->argument == 2 && !w->timeout_ns));
 }
 
 bool awaited_process_find(const struct scene *scene, struct names *names, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
 			  struct awaited_process *ret_awaited)
 {
-	if (!rule_holds(scene, RULE_told_to_end) || !looks(scene, names, thread, from_ns, to_ns, LIMIT_told_looks))
+	if (!rule_holds(scene, RULE_told_to_end))
 		return false;
 	if (looks(scene, names, thread, from_ns, to_ns, LIMIT_spin_looks))
 		return find_told(scene, thread, from_ns, to_ns, ret_awaited) || find_child(scene, thread, from_ns, to_ns, ret_awaited);
 	/* A loop that does more than to look, as one that serves meanwhile. */
-	return find_told(scene, thread, from_ns, to_ns, ret_awaited) && lasts_from_told(scene, ret_awaited, from_ns, to_ns);
+	if (find_told(scene, thread, from_ns, to_ns, ret_awaited))
+		return is_open_since_told(scene, thread, ret_awaited, from_ns, to_ns) ||
+		       (looks(scene, names, thread, from_ns, to_ns, LIMIT_told_looks) && lasts_from_told(scene, ret_awaited, from_ns, to_ns));
+	if (!looks(scene, names, thread, from_ns, to_ns, LIMIT_told_looks) || !find_child(scene, thread, from_ns, to_ns, ret_awaited) ||
+	    !stands_to_the_end(scene, ret_awaited->thread, from_ns, to_ns))
+		return false;
+	ret_awaited->confidence = (uint8_t)limit_of(scene, LIMIT_spin_child_now);
+	return true;
 }

@@ -172,6 +172,16 @@ static uint64_t kept_since(const struct investigation *v)
 	return began < scene->reach_ns && began < v->request->from_ns ? began : 0;
 }
 
+/* What is known of its beginning is that of one wait with a time limit, long before which the program may have begun to wait so. */
+static bool is_one_of_a_row(const struct investigation *v)
+{
+	const struct episode *e = scene_episode(v->scene, v->request->thread, v->request->to_ns - 1);
+	uint64_t kept = rule_holds(v->scene, RULE_one_of_a_row) && !asked(v) ? kept_since(v) : 0;
+
+	return kept && e && v->d->since_ns == v->scene->waits[e->first].start_ns && v->scene->waits[e->last].timeout_ns &&
+	       kept + limit_of(v->scene, LIMIT_wait_ns) < v->d->since_ns;
+}
+
 /* The culprit, not the victim itself, looks again and again for what nobody is known to do. */
 static bool looks_in_vain(const struct investigation *v)
 {
@@ -269,7 +279,9 @@ void certainty_judge(struct investigation *v)
 	if (asked(v) && (!d->since_ns || asked(v) < d->since_ns))
 		d->since_ns = asked(v);
 	d->since_ns = d->since_ns ? d->since_ns : v->request->since_ns;
-	d->perhaps_since_ns = d->since_ns ? 0 : kept_since(v);
+	d->perhaps_since_ns = d->since_ns && !is_one_of_a_row(v) ? 0 : kept_since(v);
+	if (d->perhaps_since_ns)
+		d->since_ns = 0;
 	if (v->culprit) {
 		const struct piece *p = &v->pieces.items[v->culprit->biggest];
 

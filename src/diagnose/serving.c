@@ -8,6 +8,7 @@
 
 enum at_work {
 	WORK_NONE,     /* it listens, or waits as those do that nobody gives work */
+	WORK_OLDER,    /* for something else, since before who asked was born: it has not taken what that one sent */
 	WORK_MAYBE,    /* for another thread of its process, since it may have been asked */
 	WORK_SLEEPS,   /* since it may have been asked */
 	WORK_SERVES,   /* one that it has accepted, and alone: it does not accept others */
@@ -135,6 +136,14 @@ static bool is_only_thread(const struct scene *scene, uint32_t thread)
 	return true;
 }
 
+/* Nobody asks before he is born. */
+static uint64_t earliest_asked(const struct scene *scene, const struct request_asked *asked)
+{
+	uint64_t born = rule_holds(scene, RULE_asked_since_born) ? serving_born(scene, asked->thread) : 0, before = limit_of(scene, LIMIT_serving_before_ns);
+
+	return born > before && born - before > asked->since_ns ? born - before : asked->since_ns;
+}
+
 static struct choice choice_of(const struct scene *scene, const struct ends *ends, uint32_t thread, const struct request_asked *asked)
 {
 	const struct episode *e = scene_episode(scene, thread, asked->to_ns - 1);
@@ -147,7 +156,7 @@ static struct choice choice_of(const struct scene *scene, const struct ends *end
 		c.work = WORK_RUNS;
 	} else if (e && e->start_ns < asked->to_ns && e->end_ns >= asked->to_ns) {
 		c.start_ns = scene->waits[e->first].start_ns;
-		c.work = work_of_wait(scene, ends, &scene->waits[e->last], asked, c.start_ns >= asked->since_ns,
+		c.work = work_of_wait(scene, ends, &scene->waits[e->last], asked, c.start_ns >= earliest_asked(scene, asked),
 				      asked->unaccepted && is_only_thread(scene, thread));
 		c.by_clock = c.work == WORK_MAYBE && scene->waits[e->last].timeout_ns && rule_holds(scene, RULE_clock_last);
 	}
@@ -208,6 +217,24 @@ static bool began_late(const struct scene *scene, uint32_t thread, const struct 
 	       (!w->timeout_ns || w->timeout_ns > asked->to_ns - asked->since_ns);
 }
 
+/* It was made long after that was asked, when others of its process were there. */
+static bool born_late(const struct scene *scene, uint32_t thread, const struct request_asked *asked)
+{
+	uint64_t born = serving_born(scene, thread);
+
+	return rule_holds(scene, RULE_born_late) && asked->since_ns &&
+	       born > asked->since_ns + limit_of(scene, LIMIT_serving_before_ns) + limit_of(scene, LIMIT_turned_to_ns);
+}
+
+/* It stands in its wait since before who asked was born. */
+static bool is_older(const struct scene *scene, uint32_t thread, const struct request_asked *asked)
+{
+	const struct episode *e = scene_episode(scene, thread, asked->to_ns - 1);
+	uint64_t born = serving_born(scene, asked->thread), before = limit_of(scene, LIMIT_serving_before_ns);
+
+	return rule_holds(scene, RULE_older_than_asker) && !asked->unaccepted && e && born > before && scene->waits[e->first].start_ns < born - before;
+}
+
 /* It sleeps and looks since before anything is known of it: as one does that looks after something by its clock. */
 static bool always_slept(const struct scene *scene, uint32_t thread, const struct request_asked *asked)
 {
@@ -232,7 +259,9 @@ static void choose(const struct scene *scene, const struct ends *ends, uint32_t 
 			continue;
 		c = choice_of(scene, ends, i, asked);
 		c.elsewhere = c.work == WORK_MAYBE && served_another(scene, ends, i, asked, own);
-		c.late = c.work == WORK_MAYBE && began_late(scene, i, asked);
+		c.late = c.work == WORK_MAYBE && (began_late(scene, i, asked) || born_late(scene, i, asked));
+		if (c.work == WORK_WAITS && own && !scene_is_pipe(own) && is_older(scene, i, asked))
+			c.work = WORK_OLDER;
 		c.late |= c.work == WORK_SLEEPS && always_slept(scene, i, asked);
 		/* it went to rest for something else, while another listens to who asked */
 		if (c.late && own && !asked_listens && rule_holds(scene, RULE_late_beside)) {

@@ -160,6 +160,24 @@ static void suspect_over_bus(struct question *q, uint32_t bus, uint32_t thread, 
 	vec_push(q->suspects, s);
 }
 
+/* A thread of it still listens to who asked, as a bus does to all its clients: else that thread has turned to what it was asked for. */
+static bool listens_to_asker(const struct question *q, uint32_t bus, const struct descriptor *d)
+{
+	struct row far = rule_holds(q->scene, RULE_bus_listens) ? ends_far(q->inquiry->ends, d) : (struct row){ 0 };
+	bool known = false;
+
+	for (uint32_t i = 0; i < far.count; i++) {
+		const struct descriptor *its = ends_at(q->inquiry->ends, far, i);
+
+		if (its->pid != scene_pid(q->scene, bus))
+			continue;
+		if (owed_listens(q->scene, q->inquiry->ends, its->pid, its->at.object, q->from))
+			return true;
+		known = true;
+	}
+	return !known || !suspects_has_threads(q, bus);
+}
+
 void ask_bus(struct question *q)
 {
 	const struct ends *ends = q->inquiry->ends;
@@ -177,7 +195,7 @@ void ask_bus(struct question *q)
 			continue;
 		bus = suspects_neighbour(q->scene, ends, d, q->from, q->to);
 		rest = bus && !is_waiting(q, bus) ? stands_in(q, bus) : NULL;
-		if (!rest || !wait_is_loop_rest(rest))
+		if (!rest || !wait_is_loop_rest(rest) || !listens_to_asker(q, bus, d))
 			continue;
 		away = find_away(q, bus, &asked);
 		if (away.count > 1 && !rule_holds(q->scene, RULE_bus_in_turn))

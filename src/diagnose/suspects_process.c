@@ -48,7 +48,8 @@ static bool is_for_kept_child(const struct question *q, const struct wait *w)
 {
 	const struct wait *its = w->kind == WAIT_KIND_child && w->hint ? stands_in(q, w->hint) : NULL;
 
-	return its && !its->idle && its->start_ns <= q->from && (its->kind == WAIT_KIND_stop || (wait_is_in_kernel(its) && its->kind != WAIT_KIND_vfork));
+	return its && !its->idle && its->start_ns <= q->from && (its->kind == WAIT_KIND_stop || (wait_is_in_kernel(its) && its->kind != WAIT_KIND_vfork) ||
+				    (its->kind == WAIT_KIND_write && rule_holds(q->scene, RULE_child_writes)));
 }
 
 static bool is_kept(const struct question *q, uint32_t thread)

@@ -225,9 +225,40 @@ static uint32_t works_apart(const struct question *q)
 	return found;
 }
 
+/* It waits for the answer to what it asked over a connection that it began, or is kept. */
+static bool is_owed(const struct question *q, const struct wait *w)
+{
+	uint64_t object = w->kind == WAIT_KIND_read ? w->object : w->kind == WAIT_KIND_poll && w->argument == 1 ? w->detail : 0;
+
+	return !w->idle && object && !scene_is_pipe(object) && ends_role(q->inquiry->ends, object) == END_CLIENT;
+}
+
 static bool is_kept(const struct wait *w)
 {
 	return !w->idle && (w->kind == WAIT_KIND_stop || w->kind == WAIT_KIND_child || w->kind == WAIT_KIND_connect || wait_is_in_kernel(w));
+}
+
+/* It reads what another program is to tell it over a pipe, the only one that has the other end, and that one is kept, or waits for an answer itself. */
+static bool is_told_by_kept(const struct question *q, const struct wait *w)
+{
+	const struct ends *ends = q->inquiry->ends;
+	struct row row = w->kind == WAIT_KIND_read && scene_is_pipe(w->object) && !w->idle && rule_holds(q->scene, RULE_told_by_kept)
+		? ends_of_object(ends, w->object) : (struct row){ 0 };
+	uint32_t teller = 0;
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *d = ends_at(ends, row, i);
+		uint32_t process = d->pid != scene_pid(q->scene, w->thread) && d->at.access & 2 ? tables_process(q->scene->tables, d->pid, q->to - 1) : 0;
+
+		if (!process || !alive(q, process) || process == teller)
+			continue;
+		if (teller)
+			return false;
+		teller = process;
+	}
+	const struct wait *its = teller && !is_waiting(q, teller) ? stands_in(q, teller) : NULL;
+
+	return its && (is_kept(its) || is_owed(q, its));
 }
 
 /* A client of the worker's process does something that keeps it from its session: it is stopped, or waits for a child, a lock or inside the kernel. */
@@ -248,7 +279,7 @@ static bool has_kept_client(const struct question *q, uint32_t worker)
 			uint32_t process = its->pid != d->pid ? tables_process(scene->tables, its->pid, q->to - 1) : 0;
 			const struct wait *w = process && !is_waiting(q, process) ? stands_in(q, process) : NULL;
 
-			if (w && is_kept(w) && !owed_listens(scene, ends, its->pid, its->at.object, q->from))
+			if (w && (is_kept(w) || is_told_by_kept(q, w)) && !owed_listens(scene, ends, its->pid, its->at.object, q->from))
 				return true;
 		}
 	}
@@ -260,7 +291,7 @@ static const struct wait *open_session(const struct question *q, uint32_t thread
 {
 	const struct wait *w = is_colleague(q, thread) && !is_waiting(q, thread) ? stands_in(q, thread) : NULL;
 
-	return w && awaits_client(q, w) ? w : NULL;
+	return w && awaits_client(q, w) && !says_idle(q, thread) ? w : NULL;
 }
 
 /* The only one of those whose client is kept; 0 none, or several. */
@@ -281,13 +312,19 @@ static uint32_t only_kept_session(const struct question *q)
 void ask_idle_session(struct question *q)
 {
 	uint32_t found = 0, count = 0, apart, kept;
+	bool by_clock;
 
 	if (q->waiting_count < 2 || !waits_inside(q) || !serves(q))
 		return;
 	if (others_await_answers(q)) {
 		apart = works_apart(q);
-		suspect_thread(q, apart ? apart : only_kept_session(q), apart ? LINK_AT_WORK : LINK_SESSION,
-			       apart ? (uint8_t)rule_infos[RULE_working_first].weight : limit(q, LIMIT_kept_among), 0);
+		kept = only_kept_session(q);
+		/* by its own clock that one goes on */
+		by_clock = apart && kept && stands_in(q, apart)->timeout_ns && rule_holds(q->scene, RULE_told_by_kept);
+		apart = by_clock ? 0 : apart;
+		suspect_thread(q, apart ? apart : kept, apart ? LINK_AT_WORK : LINK_SESSION,
+			       apart ? (uint8_t)rule_infos[RULE_working_first].weight
+			       : by_clock ? (uint8_t)rule_infos[RULE_kept_session].weight : limit(q, LIMIT_kept_among), 0);
 		return;
 	}
 	for (uint32_t i = 1; i < q->scene->thread_count; i++) {
