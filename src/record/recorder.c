@@ -662,6 +662,7 @@ int recorder_stop(struct recorder *recorder, struct recorder_status *ret_status,
 			r = stopping;
 	}
 	stacks_stop(recorder->stacks, &recorder->unreached);
+	recorder->stacks = NULL;
 	if (started && !r && !atomic_load(&recorder->agent.ended))
 		r = take_clock(&recorder->sink, err);
 	if (recorder->writer && recorder->programs && !r)
