@@ -44,6 +44,7 @@ if setpriv --reuid=65534 --regid=65534 --clear-groups true 2>/dev/null; then
 fi
 # one that goes while it is looked at
 sleep 1000 & gone=$!
+wait_until 20 grep -qx sleep /proc/$gone/comm
 argus now --for 2s $gone >gone.txt 2>&1 & now=$!
 wait_until 20 grep -q . /proc/$now/comm
 kill -KILL $gone
