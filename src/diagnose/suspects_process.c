@@ -60,6 +60,23 @@ static bool is_kept(const struct question *q, uint32_t thread)
 	       (wait_is_in_kernel(w) || is_for_kept_child(q, w) || (wait_has_owner(w) && w->hint_kind != HINT_KIND_thread_exit && w->hint != q->wait->thread));
 }
 
+/* Another of its process that waits so, too, turned to that later, before this one began to wait: what this one waits for has come at other times while
+ * who was there first stood as it does. */
+static bool another_came_later(const struct question *q, uint32_t thread)
+{
+	const struct wait *w = stands_in(q, thread);
+	uint64_t limit_ns = q->scene->waits[q->episode->first].start_ns;
+
+	SCENE_EACH_MATE(q->scene, thread, i) {
+		const struct wait *its = i != thread && i != q->wait->thread && alive(q, i) && !is_waiting(q, i) && rule_holds(q->scene, RULE_came_last_there)
+			? stands_in(q, i) : NULL;
+
+		if (its && w && asks_others(q, i) && its->start_ns > w->start_ns && its->start_ns <= limit_ns)
+			return true;
+	}
+	return false;
+}
+
 /* Of its process, while this one waits for nobody who is known: the only thread that is kept by a lock, or inside the kernel. */
 static bool is_only_kept(const struct question *q, uint32_t thread)
 {
@@ -224,7 +241,7 @@ void ask_process(struct question *q)
 		else if (times.ns[SPAN_STOPPED] * 2 > window)
 			suspect_thread(q, i, LINK_PROCESS, limit(q, LIMIT_own_runnable), 0);
 		else if (asks_others(q, i))
-			suspect_thread(q, i, LINK_PROCESS, limit(q, LIMIT_own_asks), 0);
+			suspect_thread(q, i, LINK_PROCESS, limit(q, another_came_later(q, i) ? LIMIT_own_asks_before : LIMIT_own_asks), 0);
 	}
 	/* Another process may share the word. */
 	q->alone = !others && !shared && !tells_of_child(q);

@@ -5,6 +5,7 @@
 #include "diagnose/broken_off.h"
 #include "diagnose/judgement.h"
 #include "diagnose/owed.h"
+#include "diagnose/own_ends.h"
 #include "diagnose/question.h"
 #include "diagnose/serving.h"
 
@@ -120,11 +121,41 @@ static bool serves_by_clock(const struct question *q, uint32_t thread)
 	       !awaits_client(q, w);
 }
 
+static bool serves_client(const struct question *q, uint32_t thread)
+{
+	struct row row = ends_of_process(q->inquiry->ends, scene_pid(q->scene, thread));
+
+	for (uint32_t i = 0; i < row.count; i++)
+		if (ends_role(q->inquiry->ends, ends_at(q->inquiry->ends, row, i)->at.object) == END_SERVER)
+			return true;
+	return false;
+}
+
+/* The process that waits, inside what it was asked for, for a program that it started; of several the last that turned to that; 0 none. */
+static uint32_t works_outside(const struct question *q)
+{
+	uint32_t found = 0;
+	uint64_t last = 0;
+
+	for (uint32_t i = 1; i < q->scene->thread_count && rule_holds(q->scene, RULE_works_outside); i++) {
+		const struct wait *w = is_colleague(q, i) && !is_waiting(q, i) && !scene_same_process(q->scene, i, q->wait->thread) ? stands_in(q, i) : NULL;
+
+		if (!w || w->idle || w->start_ns > q->episode->start_ns || w->start_ns <= last || !serves_client(q, i) ||
+		    (w->kind != WAIT_KIND_child && !(w->kind == WAIT_KIND_read && own_ends_children_write(q->scene, q->inquiry->ends, i, w->object))))
+			continue;
+		found = i;
+		last = w->start_ns;
+	}
+	return found;
+}
+
 /* Nobody has a session open that says nothing: the only other one that goes on by its own clock, or computes; 0 none. */
 static uint32_t only_at_work(const struct question *q)
 {
-	uint32_t found = 0;
+	uint32_t found = works_outside(q);
 
+	if (found)
+		return found;
 	for (uint32_t i = 1; i < q->scene->thread_count && rule_holds(q->scene, RULE_session_at_work); i++) {
 		if (!is_colleague(q, i) || is_waiting(q, i) || !serves_by_clock(q, i))
 			continue;
