@@ -139,7 +139,9 @@ static bool is_only_thread(const struct scene *scene, uint32_t thread)
 /* Nobody asks before he is born. */
 static uint64_t earliest_asked(const struct scene *scene, const struct request_asked *asked)
 {
-	uint64_t born = rule_holds(scene, RULE_asked_since_born) ? serving_born(scene, asked->thread) : 0, before = limit_of(scene, LIMIT_serving_before_ns);
+	/* whose connection nobody has accepted is kept by what others asked before */
+	uint64_t born = rule_holds(scene, RULE_asked_since_born) && !asked->unaccepted ? serving_born(scene, asked->thread) : 0;
+	uint64_t before = limit_of(scene, LIMIT_serving_before_ns);
 
 	return born > before && born - before > asked->since_ns ? born - before : asked->since_ns;
 }
