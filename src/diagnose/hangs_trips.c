@@ -303,15 +303,18 @@ static const struct wait *wait_before(const struct finder *f, uint64_t time)
 
 /* Whoever runs when it is asked first seems to speak first. It is the thread that asks, where something else sets it off before its
  * questions, for which it waits longer than for the answers. */
-static bool asks_at_own_pace(const struct finder *f, const struct trips *t)
+static bool asks_at_own_pace(const struct finder *f, const struct trip *late, const struct trips *t)
 {
-	return t->serves && rule_holds(f->scene, RULE_own_pace) && t->paced > part_of(f->scene, LIMIT_a_good_part, t->asked) &&
+	const struct wait *last = wait_before(f, late->to_ns);
+
+	/* what a loop over a set sends may be for others that it listens to there */
+	return t->serves && last->kind != WAIT_KIND_epoll && rule_holds(f->scene, RULE_own_pace) && t->paced > part_of(f->scene, LIMIT_a_good_part, t->asked) &&
 	       t->paced_ns >= limit_of(f->scene, LIMIT_pace_times) * t->total_ns && t->thread && !hangs_has_clients(f);
 }
 
-static bool partner_asks(const struct finder *f, const struct trips *t)
+static bool partner_asks(const struct finder *f, const struct trip *late, const struct trips *t)
 {
-	return t->serves && !asks_at_own_pace(f, t);
+	return t->serves && !asks_at_own_pace(f, late, t);
 }
 
 /* Of a few trips nobody knows whether the last thing said was a question, where nothing came
@@ -321,7 +324,7 @@ static bool is_question(const struct finder *f, const struct trip *late, const s
 {
 	bool answered = late->from_ns != t->asked_ns, few = t->count < limit_of(f->scene, LIMIT_trips_unasked);
 
-	return answered ? kept || !few || !partner_asks(f, t) : !few && (kept || !t->again);
+	return answered ? kept || !few || !partner_asks(f, late, t) : !few && (kept || !t->again);
 }
 
 /* Who was asked then, or took what was sent; 0 not known. */
@@ -367,7 +370,7 @@ static bool was_kept(const struct finder *f, const struct trip *late, const stru
 {
 	const struct scene *scene = f->scene;
 	uint64_t set_off = late->from_ns + limit_of(scene, LIMIT_asked_before_ns);
-	uint32_t asked = f->options->pid && !partner_asks(f, t) ? asked_thread(scene, t, late->from_ns) : 0;
+	uint32_t asked = f->options->pid && !partner_asks(f, late, t) ? asked_thread(scene, t, late->from_ns) : 0;
 
 	if (!asked || scene_same_process(scene, asked, f->thread) || set_off >= late->to_ns)
 		return false;
@@ -410,7 +413,7 @@ static bool is_told(const struct finder *f, const struct trip *late, const struc
 
 	if (f->options->pid)
 		return is_question(f, late, t, is_held(f, late->from_ns, late->to_ns, t->object) || was_away_who_answered(f, late, t, last));
-	if ((partner_asks(f, t) && hangs_role_in(f, last) != END_CLIENT && !asks_own_worker(f, t, last)) ||
+	if ((partner_asks(f, late, t) && hangs_role_in(f, last) != END_CLIENT && !asks_own_worker(f, t, last)) ||
 	    t->count < limit_of(f->scene, LIMIT_trips_unasked))
 		return false;
 	if ((hangs_is_unattended(f) && ((t->thread && only_queued(f, t->thread, late)) || (last->waker && only_queued(f, last->waker, late)))) ||
@@ -471,7 +474,7 @@ void hangs_late_trips(const struct finder *f, hangs_late_fn *found, struct finde
 		if ((is_regular(f, t) && is_told(f, late, t) &&
 		     (late->to_ns - late->from_ns) * t->count >= limit_of(f->scene, LIMIT_trips_late) * t->total_ns) ||
 		    was_kept(f, late, t))
-			found(data, asks_at_own_pace(f, t) ? RULE_own_pace : RULE_late_trip, late->from_ns, late->to_ns);
+			found(data, asks_at_own_pace(f, late, t) ? RULE_own_pace : RULE_late_trip, late->from_ns, late->to_ns);
 	}
 	vec_done(&book.trips);
 	vec_done(&book.late);
