@@ -8,7 +8,7 @@
 
 enum at_work {
 	WORK_NONE,     /* it listens, or waits as those do that nobody gives work */
-	WORK_OLDER,    /* for something else, since before who asked was born: it has not taken what that one sent */
+	WORK_OLDER,    /* for something else, since before who asked was born, or by its clock all along: it has not taken what that one sent */
 	WORK_MAYBE,    /* for another thread of its process, since it may have been asked */
 	WORK_SLEEPS,   /* since it may have been asked */
 	WORK_SERVES,   /* one that it has accepted, and alone: it does not accept others */
@@ -265,6 +265,8 @@ static void choose(const struct scene *scene, const struct ends *ends, uint32_t 
 		if (c.work == WORK_WAITS && own && !scene_is_pipe(own) && is_older(scene, i, asked))
 			c.work = WORK_OLDER;
 		c.late |= c.work == WORK_SLEEPS && always_slept(scene, i, asked);
+		if (c.work == WORK_SLEEPS && c.late && rule_holds(scene, RULE_beats_on))
+			c.work = WORK_OLDER;
 		/* it went to rest for something else, while another listens to who asked */
 		if (c.late && own && !asked_listens && rule_holds(scene, RULE_late_beside)) {
 			listens = owed_listens(scene, ends, scene_pid(scene, process), own, asked->from_ns);

@@ -256,12 +256,16 @@ static uint32_t works_apart(const struct question *q)
 	return found;
 }
 
-/* It waits for the answer to what it asked over a connection that it began, or is kept. */
+/* It waits for the answer to what it asked over a connection that it began, or for what a program writes that it started. */
 static bool is_owed(const struct question *q, const struct wait *w)
 {
 	uint64_t object = w->kind == WAIT_KIND_read ? w->object : w->kind == WAIT_KIND_poll && w->argument == 1 ? w->detail : 0;
 
-	return !w->idle && object && !scene_is_pipe(object) && ends_role(q->inquiry->ends, object) == END_CLIENT;
+	if (w->idle || !object)
+		return false;
+	if (scene_is_pipe(object))
+		return own_ends_children_write(q->scene, q->inquiry->ends, w->thread, object);
+	return ends_role(q->inquiry->ends, object) == END_CLIENT;
 }
 
 static bool is_kept(const struct wait *w)
