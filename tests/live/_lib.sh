@@ -29,6 +29,9 @@ need_command() {
 # before it does not fail for a reader that has gone.
 matches() { grep "$@" >/dev/null; }
 
+# says FILE PATTERN: an answer does, wherever its lines happen to break ("-": what comes).
+says() { cat -- "$1" | tr -s '\n ' ' ' | matches -e "$2"; }
+
 # wait_until SECONDS CONDITION...: until the command succeeds; fails when it never does.
 wait_until() {
 	local end=$((SECONDS + $1))

@@ -40,7 +40,7 @@ argus hangs --json "$ring" >hangs.json
 argus hangs --json >running.json 2>messages || fail "not from the running ring: $(cat messages)"
 [ "$(json running.json "$victim"' in [h["tid"] for h in d]')" = True ] || fail "the hang is not in the running ring: $(cat running.json)"
 argus why --pid "$victim" >why 2>messages || fail "why: $(cat messages why)"
-grep -q "flock (pid $victim)" why || fail "another one: $(cat why)"
+says why "flock (pid $victim)" || fail "another one: $(cat why)"
 # an index counts as its file's bytes, and goes with it
 fits() { [ "$(status ring_bytes)" -le 33554432 ]; }
 wait_until 20 fits

@@ -11,5 +11,5 @@ for version in $(seq "$newest"); do
 	[ "$(od -An -tu4 -j8 -N4 "$version.argus" | tr -d ' ')" = "$version" ] || fail "$version.argus is of another version"
 	argus dump --text "$version.argus" >text || fail "version $version cannot be read"
 	cmp text "$kept/trace.text" || fail "version $version reads differently"
-	argus why "$version.argus" 2>&1 | matches 'worker (thread 11 of process' || fail "version $version is not understood"
+	argus why "$version.argus" 2>&1 | says - 'worker (thread 11 of process' || fail "version $version is not understood"
 done

@@ -42,14 +42,14 @@ status 1 argus now --json $pid >now.json
 
 # by name; with the trace kept, `why` gives the same
 status 1 argus now -o kept.trace circle >now.txt
-grep -q 'wait for each other in a circle' now.txt || fail "$(cat now.txt)"
-argus why --pid $pid --from 0 kept.trace | matches 'wait for each other in a circle' || fail "the trace that was kept does not tell"
+says now.txt 'wait for each other in a circle' || fail "$(cat now.txt)"
+argus why --pid $pid --from 0 kept.trace | says - 'wait for each other in a circle' || fail "the trace that was kept does not tell"
 # all that is stuck for so long, beyond doubt; nothing, when that is long
 status 1 argus now --threshold 1s --json >all.json
 [ "$(json all.json "all(t['pid'] == $pid for t in d['threads'] if t['comm'] == 'circle') and any(t['pid'] == $pid for t in d['threads'])")" = True ] ||
 	fail "$(cat all.json)"
 argus now --threshold 1000h >none.txt || fail "$(cat none.txt)"
-grep -q 'nothing is stuck' none.txt || fail "$(cat none.txt)"
+says none.txt 'nothing is stuck' || fail "$(cat none.txt)"
 # a longer look begins at once
 argus now --for 30s -o longer.trace $pid >longer.txt 2>&1 & longer=$!
 wait_until 20 test -s longer.trace
@@ -60,9 +60,9 @@ sleep 1000 & sleeper=$!
 trap 'kill $pid $sleeper; wait $pid $sleeper 2>/dev/null || true' EXIT
 argus now $sleeper >rest.txt || fail "a sleeper is stuck: $(cat rest.txt)"
 status 2 env TMPDIR=/nonexistent argus now $pid 2>said.txt >/dev/null
-grep -q "in '/nonexistent'" said.txt || fail "$(cat said.txt)"
+says said.txt "in '/nonexistent'" || fail "$(cat said.txt)"
 status 2 argus now no-such-program 2>said.txt >/dev/null
-grep -q "no process is called 'no-such-program'" said.txt || fail "$(cat said.txt)"
+says said.txt "no process is called 'no-such-program'" || fail "$(cat said.txt)"
 status 2 argus now sleeep 2>said.txt >/dev/null
-grep -q "did you mean 'sleep'" said.txt || fail "$(cat said.txt)"
+says said.txt "did you mean 'sleep'" || fail "$(cat said.txt)"
 [ -z "$(ls "$TMPDIR")" ] || fail "it leaves files behind"

@@ -43,4 +43,4 @@ wait $container || true
 [ "$(cat inner.status)" = 1 ] || fail "status $(cat inner.status) from inside: $(cat inner.txt)"
 [ "$(json inner.json 'd["threads"][0]["pid"]')" = "$(cat number)" ] || fail "$(cat inner.json)"
 [ "$(json inner.json 'len(d["threads"][0]["answer"]["circle"])')" = 2 ] || fail "no circle from inside: $(cat inner.json)"
-grep -q 'a container' inner.txt || fail "nothing is said of what could not be seen: $(cat inner.txt)"
+says inner.txt 'a container' || fail "nothing is said of what could not be seen: $(cat inner.txt)"

@@ -17,4 +17,4 @@ argus now --json $pid >now.json 2>notes.txt || got=$?
 [ $got = 1 ] || fail "status $got: $(cat notes.txt)"
 [ "$(json now.json 'd["threads"][0]["answer"]["culprit"]["pid"]')" = ${server% } ] || fail "$(cat now.json)"
 [ "$(json now.json 'd["unread"] > 0')" = True ] || fail "nothing is said of the memory that was not read: $(cat notes.txt)"
-grep -q 'could not be read' notes.txt || fail "$(cat notes.txt)"
+says notes.txt 'could not be read' || fail "$(cat notes.txt)"

@@ -52,8 +52,8 @@ got=0
 wait $now || got=$?
 # before it was looked at, or after that
 case $got in
-2) grep -q "there is no process or thread $gone" gone.txt || fail "$(cat gone.txt)" ;;
-0) grep -q "sleep (pid $gone): it has ended since this was asked" gone.txt || fail "$(cat gone.txt)" ;;
+2) says gone.txt "there is no process or thread $gone" || fail "$(cat gone.txt)" ;;
+0) says gone.txt "sleep (pid $gone): it has ended since this was asked" || fail "$(cat gone.txt)" ;;
 *) fail "status $got of a process that has gone: $(cat gone.txt)" ;;
 esac
 # several at once: words, numbers, some of which are nobody's

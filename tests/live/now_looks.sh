@@ -28,8 +28,8 @@ asleep() { [ "$(cut -d' ' -f1 /proc/$watcher/syscall)" = 0 ]; }
 wait_until 20 asleep
 argus now $watcher >said.txt && fail "the watcher is not stuck: $(cat said.txt)"
 tr '\n' ' ' <said.txt >line.txt
-grep -q "waits for changes of $(pwd -P)/folder, which python3 (pid $writer) has open for writing" line.txt || fail "$(cat said.txt)"
-grep -q 'was stopped by SIGSTOP' line.txt || fail "$(cat said.txt)"
+says line.txt "waits for changes of $(pwd -P)/folder, which python3 (pid $writer) has open for writing" || fail "$(cat said.txt)"
+says line.txt 'was stopped by SIGSTOP' || fail "$(cat said.txt)"
 
 # loops that sleep: by a call of their own, by a child, and that look whether a process lives
 python3 -c '
@@ -44,11 +44,11 @@ sleeps() { pgrep -P "$1" -x sleep >/dev/null; }
 at_it() { [ "$(cut -d' ' -f1 /proc/$finder/syscall)" = 230 ] && sleeps $maker && sleeps $keeper; }
 wait_until 20 at_it
 argus now $finder >said.txt && fail "the loop is not stuck: $(cat said.txt)"
-tr '\n' ' ' <said.txt | grep -q 'looks for folder/never, which is not there' || fail "$(cat said.txt)"
+says said.txt 'looks for folder/never, which is not there' || fail "$(cat said.txt)"
 argus now $maker >said.txt && fail "the script is not stuck: $(cat said.txt)"
-tr '\n' ' ' <said.txt | grep -q 'tries to make folder, which is there already' || fail "$(cat said.txt)"
+says said.txt 'tries to make folder, which is there already' || fail "$(cat said.txt)"
 argus now $keeper >said.txt && fail "the script is not stuck: $(cat said.txt)"
-tr '\n' ' ' <said.txt | grep -q "looks whether python3 (pid $writer) lives, which it does" || fail "$(cat said.txt)"
+says said.txt "looks whether python3 (pid $writer) lives, which it does" || fail "$(cat said.txt)"
 
 # who asks again and again, and is answered, though not what it waits for: the server's child, which is to prepare that, waits for a lock
 cat >server.py <<'X'
@@ -82,7 +82,7 @@ while True:
 started+=("$asker")
 wait_until 20 test -e asked
 argus now $asker >said.txt || fail "it is answered, and may do well: $(cat said.txt)"
-tr '\n' ' ' <said.txt | grep -q 'asks over TCP socket .*, and is answered.* may be meant: perhaps because of python3' || fail "$(cat said.txt)"
+says said.txt 'asks over TCP socket .*, and is answered.* may be meant: perhaps because of python3' || fail "$(cat said.txt)"
 
 # beside a recorder in the background, which sees no calls, the longer look is taken all the same
 argus start --dir "$WORK/ring" --size 16M 2>/dev/null
@@ -90,5 +90,5 @@ trap 'argus stop >/dev/null 2>&1 || true; kill -CONT "${started[@]}" 2>/dev/null
 recorded() { argus status >/dev/null; }
 wait_until 60 recorded
 # of a recording that has only begun there is too little of it
-looked() { ! argus now $finder >said.txt && tr '\n' ' ' <said.txt | grep -q 'looks for folder/never, which is not there'; }
+looked() { ! argus now $finder >said.txt && says said.txt 'looks for folder/never, which is not there'; }
 wait_until 40 looked

@@ -47,11 +47,11 @@ wait_until 30 grep -q stands watched.txt
 kill -USR1 $pid
 asleep() { [ "$(cat /proc/$pid/task/*/syscall | grep -c '^202 ')" = 3 ]; }
 wait_until 20 asleep
-wait_until 30 grep -q 'in a circle' watched.txt
+wait_until 30 says watched.txt 'in a circle'
 kill -INT $watcher
 got=0; wait $watcher || got=$?
 [ $got = 1 ] || fail "the watcher ends with status $got: $(cat watched.txt)"
-[ "$(grep -c 'in a circle' watched.txt)" = 1 ] || fail "told more than once: $(cat watched.txt)"
+[ "$(tr -s '\n ' ' ' <watched.txt | grep -o 'in a circle' | wc -l)" = 1 ] || fail "told more than once: $(cat watched.txt)"
 
 status 1 argus now --json $pid >now.json 2>said.txt
 [ ! -s said.txt ] || fail "$(cat said.txt)"
@@ -63,13 +63,13 @@ status 1 argus now --json $pid >now.json 2>said.txt
 argus now -o kept.trace $pid >/dev/null || true
 argus dump --state --type snapshot kept.trace | matches 'reason=request' || fail "the recorder was not asked"
 status 1 argus now -r kept.trace $pid >kept.txt
-grep -q 'in a circle' kept.txt || fail "$(cat kept.txt)"
+says kept.txt 'in a circle' || fail "$(cat kept.txt)"
 
 # what is saved ends with who waits where
 argus snap -o saved.trace >/dev/null
 argus dump --state --stacks --type waiting --tid $pid saved.trace >waits.txt
 argus dump --state --stacks --type waiting --pid $pid saved.trace | matches take_second || fail "no stack of a sleeper is saved"
-argus why --pid $pid saved.trace | matches 'in a circle' || fail "the saved trace does not tell: $(argus why --pid $pid saved.trace)"
+argus why --pid $pid saved.trace | says - 'in a circle' || fail "the saved trace does not tell: $(argus why --pid $pid saved.trace)"
 
 # without it, by a recorder of its own
 argus stop >/dev/null

@@ -57,6 +57,6 @@ argus now $client >client.txt || true
 grep -Eq "python3 \(pid $client\) was stuck for ([3-9]|[0-9]{2,})\.?[0-9]* s \(since" client.txt || fail "not since it asked: $(cat client.txt)"
 argus now $resolver >resolver.txt || true
 tr '\n' ' ' <resolver.txt | grep -Eq "python3 \(pid $server\) (is at the other end|was sent its message)" || fail "$(cat resolver.txt)"
-tr '\n' ' ' <resolver.txt | grep -q "of process $resolver) is of the same process" || fail "not by its thread: $(cat resolver.txt)"
+says resolver.txt "of process $resolver) is of the same process" || fail "not by its thread: $(cat resolver.txt)"
 argus now $word >word.txt || true
-tr '\n' ' ' <word.txt | grep -q 'nobody who was found can end that' || fail "$(cat word.txt)"
+says word.txt 'nobody who was found can end that' || fail "$(cat word.txt)"

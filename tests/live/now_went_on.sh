@@ -27,13 +27,13 @@ ask() {
 }
 
 ask end
-grep -q "python3 (pid $pid): it has ended since this was asked; when it was, it waited, for" now.txt || fail "$(cat now.txt)"
-grep -q 'waiting to read' now.txt || fail "not what it waited for: $(cat now.txt)"
+says now.txt "python3 (pid $pid): it has ended since this was asked; when it was, it waited, for" || fail "$(cat now.txt)"
+says now.txt 'waiting to read' || fail "not what it waited for: $(cat now.txt)"
 ask stay
-grep -q 'It went on while this was asked. Till then:' now.txt || fail "$(cat now.txt)"
-grep -q 'waiting to read' now.txt || fail "not what it waited for: $(cat now.txt)"
+says now.txt 'It went on while this was asked. Till then:' || fail "$(cat now.txt)"
+says now.txt 'waiting to read' || fail "not what it waited for: $(cat now.txt)"
 
 status=0
 argus now 2147483647 2>said.txt >/dev/null || status=$?
 [ $status = 2 ] || fail "status $status"
-grep -q 'there is no process or thread 2147483647' said.txt || fail "$(cat said.txt)"
+says said.txt 'there is no process or thread 2147483647' || fail "$(cat said.txt)"

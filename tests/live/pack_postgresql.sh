@@ -60,4 +60,4 @@ print(*(waits[0]['tid'], waits[0]['time_ns'], got[0]['time_ns']), file=open('wai
 END
 read -r tid from to <wait.txt
 argus why --tid "$tid" --from "@$from" --to "@$to" pg.trace >why.txt || true
-tr '\n' ' ' <why.txt | matches "a wait for PostgreSQL's lock of a relation, [0-9]* $oid" || fail "$(cat why.txt)"
+says why.txt "a wait for PostgreSQL's lock of a relation, [0-9]* $oid" || fail "$(cat why.txt)"

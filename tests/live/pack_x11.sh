@@ -102,4 +102,4 @@ END
 read -r tid from to number <wait.txt
 [ $((to - from)) -gt 400000000 ] || fail "it did not wait: $((to - from)) ns"
 argus why --tid "$tid" --from "@$from" --to "@$to" x11.trace >why.txt || true
-tr '\n' ' ' <why.txt | matches "a request to the X server, number $number" || fail "$(cat why.txt)"
+says why.txt "a request to the X server, number $number" || fail "$(cat why.txt)"

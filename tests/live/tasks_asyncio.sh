@@ -53,8 +53,8 @@ $python circle.py & pid=$!
 wait_until 30 asleep $pid 232
 told() {
 	"$@" >now.txt 2>/dev/null || [ $? = 1 ] || return 1
-	grep -q 'first waits for second, in one (circle.py:4)' now.txt && grep -q 'Task-1 waits for first and 1 more, in main (circle.py:12)' now.txt &&
-		grep -q 'They wait for each other in a circle: first -> second -> first' now.txt
+	says now.txt 'first waits for second, in one (circle.py:4)' && says now.txt 'Task-1 waits for first and 1 more, in main (circle.py:12)' &&
+		says now.txt 'They wait for each other in a circle: first -> second -> first'
 }
 wait_until 30 told argus now $pid
 # whoever may not use BPF

@@ -26,13 +26,13 @@ wait "$victim"
 
 # what is not in the ring: there is a trace, so nothing is said of how to make one
 argus why --pid 4194304 2>messages && fail "a process that cannot be"
-grep -q "4194304 is not in the trace" messages || fail "another reason: $(cat messages)"
-! grep -q "argus record" messages || fail "told to record: $(cat messages)"
+says messages "4194304 is not in the trace" || fail "another reason: $(cat messages)"
+! says messages "argus record" || fail "told to record: $(cat messages)"
 
 # others may hang on this machine too
 argus debug -c hangs -c "why mark stuck" >debug.txt 2>messages || fail "debug: $(cat messages debug.txt)"
 [ -s argus.trace ] || fail "no snapshot was taken"
-grep -q "flock (pid $victim)" debug.txt || fail "the hang is not in the snapshot: $(cat debug.txt)"
+says debug.txt "flock (pid $victim)" || fail "the hang is not in the snapshot: $(cat debug.txt)"
 argus why --mark stuck --pid "$victim" --json >why.json 2>messages || fail "why --mark: $(cat messages)"
 [ "$(json why.json 'd["victim"]["pid"]')" = "$victim" ] || fail "another victim: $(json why.json 'd["text"]')"
 [ "$(json why.json "$holder"' in [step["pid"] for step in d["path"]]')" = True ] ||
@@ -47,7 +47,7 @@ argus hangs >/dev/null 2>messages || true
 grep -q "$newer" messages || fail "nothing is said of the newer ring: $(cat messages)"
 status=0
 argus why --mark "never said" >none.txt 2>&1 || status=$?
-[ $status = 1 ] && grep -q "no mark 'never said'" none.txt || fail "a mark that is not there: $(cat none.txt)"
+[ $status = 1 ] && says none.txt "no mark 'never said'" || fail "a mark that is not there: $(cat none.txt)"
 # where no trace lies about, all that reads one reads the ring
 mv argus.trace away.trace
 for reads in info "dump --from -1s" "path --pid $victim" "graph --list" "infer --folded"; do

@@ -121,6 +121,6 @@ END
 argus record -o lock.trace -- sh both.sh 2>/dev/null || fail "the maker, or the reader"
 pid=$(argus dump --type exec lock.trace | sed -n 's/.* \([0-9]*\) exec .*reader".*/\1/p' | head -n 1)
 argus why --pid "$pid" lock.trace >why
-grep -q 'waiting for a lock in the kernel' why || fail "what it waits for is not told: $(cat why)"
+says why 'waiting for a lock in the kernel' || fail "what it waits for is not told: $(cat why)"
 grep -q 'late_server' why || fail "the server behind the lock is not named: $(cat why)"
 argus dump --type switch lock.trace | grep "reader $pid switch" | grep -q 'hint=[1-9].*wait=kernel_lock' || fail "who has the lock is not noted: $(argus dump --type switch,lock_wait lock.trace | grep "reader $pid" | tail -n 4)"
