@@ -31,15 +31,16 @@ grep -qE '[1-9][0-9]* lost' log || fail "the loss is not told at the end: $(cat 
 
 argus info --json t.trace >info
 [ "$(json info 'd["lost"] > 100000')" = True ] || fail "$(json info 'd["lost"]') events lost of some 800000"
-# where it was lost: only while the recorder stood still (and a ring's length before)
+# where it was lost: while the recorder stood still (a busy machine may overrun it elsewhere, too, but not by so much)
 python3 - info "$from" "$to" <<'END'
 import json, sys
 told, start, end = json.load(open(sys.argv[1])), int(sys.argv[2]), int(sys.argv[3])
 gaps = [g for g in told['gaps'] if g['reason'] == 'ring_full']
 assert gaps, f"no gap of a full ring: {told['gaps']}"
 assert sum(g['lost'] for g in told['gaps']) == told['lost']
-for g in gaps:
-    assert start <= g['from_ns'] <= g['to_ns'] <= end + 1e9, f'lost at {g}, stopped from {start} to {end}'
+there = [g for g in gaps if start <= g['from_ns'] <= g['to_ns'] <= end + 1e9]
+assert sum(g['lost'] for g in there) > 100000, f'lost at {gaps}, stopped from {start} to {end}'
+assert all(g['lost'] < 100000 for g in gaps if g not in there), f'lost at {gaps}, stopped from {start} to {end}'
 END
 argus info t.trace | matches 'events lost' || fail "info does not show the losses"
 argus dump --state --type gap t.trace | matches 'lost=' || fail "dump does not show the losses"
