@@ -595,7 +595,7 @@ static int change_writer(struct recorder *recorder, const char *path, struct wri
 		recorder->closed_bytes += writer_bytes(recorder->writer);
 		recorder->closed_events += writer_events(recorder->writer);
 		recorder->writer = recorder->agent.writer = writer;
-		stacks_begin_file(recorder->stacks);
+		stacks_begin_file(recorder->stacks, file.floor_ns);
 		atomic_store(&recorder->agent.bytes, 0);
 		atomic_store(&recorder->agent.events, 0);
 		recorder->file = file;

@@ -36,8 +36,9 @@ uint64_t stacks_now_ns(void)
 void stacks_emit(struct stacks *s, unsigned type, uint32_t tid, const void *data, const char *tail, size_t tail_length,
 		 uint64_t time_ns)
 {
-	struct event e = { .time = time_ns, .tid = tid, .cpu = (uint16_t)s->stream, .type = (uint16_t)type, .data = data, .tail = tail,
-			   .tail_length = (uint32_t)tail_length };
+	/* a stack that was met before the file began may be told in it: what is before its beginning is not read */
+	struct event e = { .time = time_ns > s->file_ns ? time_ns : s->file_ns, .tid = tid, .cpu = (uint16_t)s->stream,
+			   .type = (uint16_t)type, .data = data, .tail = tail, .tail_length = (uint32_t)tail_length };
 	/* a full disk ends the recording by the agent's own next write */
 	writer_add_event(s->agent->writer, &e, NULL);
 }
@@ -217,11 +218,12 @@ static void forget_unused(struct stacks *s)
 	free(marks);
 }
 
-void stacks_begin_file(struct stacks *s)
+void stacks_begin_file(struct stacks *s, uint64_t from_ns)
 {
 	if (!s)
 		return;
 	pthread_mutex_lock(&s->layouts.lock);
+	s->file_ns = from_ns;
 	forget_unused(s);
 	stack_tree_renumber(&s->tree);
 	s->file_generations = 0;

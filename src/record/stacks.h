@@ -49,7 +49,7 @@ void stacks_stop(struct stacks *stacks, struct stacks_unreached *ret_unreached);
 
 /* The writer's next file begins, with the agent's lock held: from now on stacks have the numbers
  * of that file. Accepts NULL. */
-void stacks_begin_file(struct stacks *stacks);
+void stacks_begin_file(struct stacks *stacks, uint64_t from_ns);
 /* The numbers that a file's stacks may have are nearly used up: without the next file those that are new would get none. Accepts NULL. */
 bool stacks_few_numbers(const struct stacks *stacks);
 /* So many have begun: numbers of stacks that were had in another hold in that one alone. */

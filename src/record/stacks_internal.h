@@ -74,6 +74,7 @@ struct stacks {
 	uint64_t *known_hashes;          /* the kernel's table: both halves */
 	struct stack_now *now;           /* where the kernel reads it */
 	uint32_t generation;
+	uint64_t file_ns;                /* when the file began that is written; 0: it is the first */
 	uint32_t file_generations;       /* that have begun since the file did */
 	uint32_t known;                  /* stacks told in this generation */
 	uint64_t taken_bytes;            /* of the ring, in the round of now */
