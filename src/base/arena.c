@@ -57,6 +57,13 @@ void *mem_realloc(void *old, size_t size)
 	return memory;
 }
 
+void *mem_reserve(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
 void mem_keep(bool keep)
 {
 	mallopt(M_MMAP_MAX, keep ? 0 : 65536);

@@ -51,6 +51,8 @@ size_t arena_array_bytes(size_t size, size_t count);
 void *mem_alloc(size_t size);
 void *mem_zalloc(size_t size);
 void *mem_realloc(void *old, size_t size);
+/* Zeroed memory of which only what is touched is taken; NULL where there is no room for it. Give it back with munmap. */
+void *mem_reserve(size_t size);
 /* For work in rounds that need the same memory each time: what is freed stays with the
  * process, where it need not be cleared again, until that is ended. Of the whole process. */
 void mem_keep(bool keep);

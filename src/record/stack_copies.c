@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/arena.h"
+
 #define KEPT_BYTES (1u << 20)      /* not worth giving back */
 
 static struct pending_copy *at_place(const struct stack_copies *copies, uint64_t position)
@@ -13,13 +15,8 @@ static struct pending_copy *at_place(const struct stack_copies *copies, uint64_t
 
 int stack_copies_open(struct stack_copies *copies, struct err *err)
 {
-	void *memory = mmap(NULL, STACK_COPIES_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	*copies = (struct stack_copies){ 0 };
-	if (memory == MAP_FAILED)
-		return err_sys(err, -ENOMEM, "reserving memory for copies of stacks");
-	copies->data = memory;
-	return 0;
+	*copies = (struct stack_copies){ .data = mem_reserve(STACK_COPIES_BYTES) };
+	return copies->data ? 0 : err_sys(err, -ENOMEM, "reserving memory for copies of stacks");
 }
 
 void stack_copies_close(struct stack_copies *copies)

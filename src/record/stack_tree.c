@@ -12,12 +12,6 @@
 #define FEW_PART 8u                /* of a file's numbers: so much comes before the next file has begun */
 #define BEGUN_PART 4u              /* with less at its beginning another file would be no better as long as the same are in use */
 
-static void *reserve(size_t bytes)
-{
-	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	return memory == MAP_FAILED ? NULL : memory;
-}
-
 int stack_tree_open(struct stack_tree *tree, struct err *err)
 {
 	*tree = (struct stack_tree){ .count = 1, .slot_count = SLOTS_FIRST, .next_number = 1, .numbers_most = STACK_TREE_RING_FILE };
@@ -25,8 +19,8 @@ int stack_tree_open(struct stack_tree *tree, struct err *err)
 	if (most)
 		tree->numbers_most = (uint32_t)strtoul(most, NULL, 10);
 	tree->numbers_left = tree->numbers_begun = most ? tree->numbers_most : NODE_NUMBERS - 1;
-	tree->nodes = reserve(STACK_TREE_PLACES * sizeof(*tree->nodes));
-	tree->numbers = reserve(STACK_TREE_PLACES * sizeof(*tree->numbers));
+	tree->nodes = mem_reserve(STACK_TREE_PLACES * sizeof(*tree->nodes));
+	tree->numbers = mem_reserve(STACK_TREE_PLACES * sizeof(*tree->numbers));
 	if (!tree->nodes || !tree->numbers) {
 		stack_tree_close(tree);
 		return err_sys(err, -ENOMEM, "reserving memory for stacks");

@@ -451,12 +451,6 @@ static void find_fields(struct stacks *s)
 	}
 }
 
-static void *reserve(size_t bytes)
-{
-	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	return memory == MAP_FAILED ? NULL : memory;
-}
-
 static void *map_shared(int fd, size_t bytes)
 {
 	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -534,9 +528,9 @@ static int prepare(struct stacks *s, struct helpers *helpers, bool hurry, struct
 	if (r < 0)
 		return r;
 	s->tree_limit = TREE_LIMIT;
-	s->nodes[0] = reserve(NODES_BYTES);
-	s->nodes[1] = reserve(NODES_BYTES);
-	s->once_nodes = reserve(COPY_NODES * sizeof(*s->once_nodes));
+	s->nodes[0] = mem_reserve(NODES_BYTES);
+	s->nodes[1] = mem_reserve(NODES_BYTES);
+	s->once_nodes = mem_reserve(COPY_NODES * sizeof(*s->once_nodes));
 	if (!s->nodes[0] || !s->nodes[1] || !s->once_nodes)
 		return err_sys(err, -ENOMEM, "reserving memory for stacks");
 	r = stack_copies_open(&s->copies, err);

@@ -59,10 +59,9 @@ int tasks_open(const struct programs *programs, struct stacks *stacks, struct ta
 	}
 	/* address space only; pages are taken as threads are found */
 	tasks->mapped_bytes = TASKS_MOST * sizeof(struct task_found);
-	tasks->mapped = mmap(NULL, tasks->mapped_bytes, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (tasks->mapped == MAP_FAILED) {
-		r = -errno;
+	tasks->mapped = mem_reserve(tasks->mapped_bytes);
+	if (!tasks->mapped) {
+		r = -ENOMEM;
 		bpf_link__destroy(tasks->link);
 		free(tasks);
 		return err_sys(err, r, "making room for the list of threads");
