@@ -171,7 +171,9 @@ static int compare_u64(const void *a, const void *b)
 
 static bool is_evidence(const struct picture *p, uint64_t event)
 {
-	return event && bsearch(&event, p->request->evidence, p->request->evidence_count, sizeof(event), compare_u64);
+	const struct picture_request *request = p->request;
+
+	return event && request->evidence_count && bsearch(&event, request->evidence, request->evidence_count, sizeof(event), compare_u64);
 }
 
 /* One arrow of a pair of lanes in each slot of time, and those that the answer rests on. */
