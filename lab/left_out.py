@@ -28,7 +28,7 @@ LOOKS = ['looks_in_vain', 'looks_for_answer', 'looks_first', 'looked_at', 'flag_
 TRIES = ['tries_in_vain', 'tries_for', 'retry_partner', 'backs_off', 'gets_on', 'told_to_end']
 SPINS = ['spins', 'spins_late', 'gives_up', 'asked_spin']
 BUSES = ['bus', 'bus_in_turn', 'told_last', 'asked_anew']
-SESSIONS = ['served_alone', 'idle_session', 'says_idle', 'thread_of_another', 'told_last', 'behind_server', 'kept_session', 'at_prompt',
+SESSIONS = ['served_alone', 'idle_session', 'took_request', 'told_last', 'behind_server', 'at_prompt',
             'stands_for_another']
 RELAYS = ['upstream', 'behind_server', 'asked_anew', 'stopped_neighbour', 'unread_datagrams', 'silent_upstream', 'beyond']
 SOCKETS = ['other_end', 'peer_serves', 'awaits_us', 'not_accepted', 'reads_next_request', 'only_came', 'connects_in_poll',

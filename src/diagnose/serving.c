@@ -6,9 +6,9 @@
 #include "diagnose/owed.h"
 #include "diagnose/own_ends.h"
 
+/* What it does, the likeliest to have taken a request last. Each begins at a cost, and what speaks against it adds to that: see took_request in rules.def. */
 enum at_work {
 	WORK_NONE,     /* it listens, or waits as those do that nobody gives work */
-	WORK_OLDER,    /* for something else, since before who asked was born, or by its clock all along: it has not taken what that one sent */
 	WORK_MAYBE,    /* for another thread of its process, since it may have been asked */
 	WORK_SLEEPS,   /* since it may have been asked */
 	WORK_SERVES,   /* one that it has accepted, and alone: it does not accept others */
@@ -19,11 +19,8 @@ enum at_work {
 
 struct choice {
 	uint32_t thread;
+	uint32_t cost;
 	enum at_work work;
-	bool elsewhere;        /* it served others since: a wait for work, most likely */
-	bool late;             /* it began to wait long after it was asked, and not by slices: something else came between */
-	bool by_clock;         /* it waits for a word with a limit: it may look after something of its own now and then */
-	bool young;            /* born since who asked was */
 	uint64_t start_ns;
 };
 
@@ -136,114 +133,169 @@ static bool is_only_thread(const struct scene *scene, uint32_t thread)
 	return true;
 }
 
-/* Nobody asks before he is born. */
-static uint64_t earliest_asked(const struct scene *scene, const struct request_asked *asked)
-{
-	/* whose connection nobody has accepted is kept by what others asked before */
-	uint64_t born = rule_holds(scene, RULE_asked_since_born) && !asked->unaccepted ? serving_born(scene, asked->thread) : 0;
-	uint64_t before = limit_of(scene, LIMIT_serving_before_ns);
+/* What is asked about a thread: whether it has taken that. */
+struct candidate {
+	const struct scene *scene;
+	const struct ends *ends;
+	const struct request_asked *asked;
+	const struct episode *episode; /* in which it stands as the time ends; NULL none */
+	const struct wait *wait;       /* ... its last */
+	uint32_t thread;
+	uint64_t own;                  /* the connection, as the server has it; 0: not known */
+};
 
-	return born > before && born - before > asked->since_ns ? born - before : asked->since_ns;
-}
-
-static struct choice choice_of(const struct scene *scene, const struct ends *ends, uint32_t thread, const struct request_asked *asked)
+static struct candidate candidate_of(const struct scene *scene, const struct ends *ends, uint32_t thread, const struct request_asked *asked, uint64_t own)
 {
 	const struct episode *e = scene_episode(scene, thread, asked->to_ns - 1);
-	struct choice c = { .thread = thread, .young = serving_born(scene, thread) && serving_born(scene, thread) >= serving_born(scene, asked->thread) };
-	uint64_t half = (asked->to_ns - asked->from_ns) / 2;
-	struct state_times times;
 
-	scene_state_times(scene, thread, asked->from_ns, asked->to_ns, &times);
-	if (times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE] > half || times.ns[SPAN_STOPPED] > half) {
-		c.work = WORK_RUNS;
-	} else if (e && e->start_ns < asked->to_ns && e->end_ns >= asked->to_ns) {
-		c.start_ns = scene->waits[e->first].start_ns;
-		c.work = work_of_wait(scene, ends, &scene->waits[e->last], asked, c.start_ns >= earliest_asked(scene, asked),
-				      asked->unaccepted && is_only_thread(scene, thread));
-		c.by_clock = c.work == WORK_MAYBE && scene->waits[e->last].timeout_ns && rule_holds(scene, RULE_clock_last);
-	}
-	return c;
+	if (e && (e->start_ns >= asked->to_ns || e->end_ns < asked->to_ns))
+		e = NULL;
+	return (struct candidate){ .scene = scene, .ends = ends, .asked = asked, .episode = e, .wait = e ? &scene->waits[e->last] : NULL,
+				   .thread = thread, .own = own };
 }
 
-/* Of two alike the one that was born for it; then the one that began to wait sooner after it was asked. */
-static bool is_better(const struct choice *a, const struct choice *b)
+static uint64_t began(const struct candidate *c)
 {
-	if (a->work != b->work)
-		return a->work > b->work;
-	if (a->elsewhere != b->elsewhere)
-		return !a->elsewhere;
-	if (a->late != b->late)
-		return !a->late;
-	if (a->by_clock != b->by_clock)
-		return !a->by_clock;
-	if (a->young != b->young)
-		return a->young;
-	return a->work && a->start_ns < b->start_ns;
+	return c->scene->waits[c->episode->first].start_ns;
+}
+
+static uint32_t cost(const struct candidate *c, enum limit_id limit)
+{
+	return (uint32_t)limit_of(c->scene, limit);
+}
+
+/* When who asked was born, as far as that tells when it asked: whose connection nobody has accepted is kept by what others asked before. */
+static uint64_t asker_born(const struct candidate *c)
+{
+	uint64_t born = c->asked->unaccepted || !rule_holds(c->scene, RULE_took_request) ? 0 : serving_born(c->scene, c->asked->thread);
+	uint64_t before = limit_of(c->scene, LIMIT_serving_before_ns);
+
+	return born > before ? born - before : 0;
+}
+
+static enum at_work work_of(const struct candidate *c)
+{
+	const struct request_asked *asked = c->asked;
+	uint64_t half = (asked->to_ns - asked->from_ns) / 2, earliest = asker_born(c);
+	struct state_times times;
+
+	scene_state_times(c->scene, c->thread, asked->from_ns, asked->to_ns, &times);
+	if (times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE] > half || times.ns[SPAN_STOPPED] > half)
+		return WORK_RUNS;
+	if (!c->episode)
+		return WORK_NONE;
+	earliest = earliest > asked->since_ns ? earliest : asked->since_ns;
+	return work_of_wait(c->scene, c->ends, c->wait, asked, began(c) >= earliest, asked->unaccepted && is_only_thread(c->scene, c->thread));
+}
+
+static uint32_t cost_of_work(const struct candidate *c, enum at_work work)
+{
+	switch (work) {
+	case WORK_NONE:
+		return cost(c, LIMIT_took_never);
+	case WORK_MAYBE:
+		return cost(c, LIMIT_took_word);
+	case WORK_SLEEPS:
+		return cost(c, LIMIT_took_asleep);
+	case WORK_SERVES:
+		return cost(c, LIMIT_took_served);
+	case WORK_WAITS:
+		return cost(c, LIMIT_took_before);
+	case WORK_AWAITS:
+		return cost(c, LIMIT_took_inside);
+	case WORK_RUNS:
+		return 0;
+	}
+	return 0;
 }
 
 /* It waits for what comes over another connection alone, or did before what it does now: of a server with a thread for each
  * connection it is that one's. */
-static bool is_of_another(const struct scene *scene, const struct ends *ends, uint32_t thread, const struct request_asked *asked, uint64_t own)
+static bool is_of_another(const struct candidate *c)
 {
-	uint32_t at = scene_waits_from(scene, thread, asked->to_ns);
-	const struct wait *w = at > scene->threads[thread].wait ? &scene->waits[at - 1] : NULL;
+	uint32_t at = scene_waits_from(c->scene, c->thread, c->asked->to_ns);
+	const struct wait *w = at > c->scene->threads[c->thread].wait ? &c->scene->waits[at - 1] : NULL;
 
-	return own && w && !asked->unaccepted && rule_holds(scene, RULE_thread_of_another) && serving_waits_for_one(ends, w) &&
-	       (w->kind == WAIT_KIND_read ? w->object : w->detail) != own;
+	return c->own && w && !c->asked->unaccepted && serving_waits_for_one(c->ends, w) &&
+	       (w->kind == WAIT_KIND_read ? w->object : w->detail) != c->own;
 }
 
 /* It took what came over another connection in the look, also one that no snapshot found. */
-static bool served_another(const struct scene *scene, const struct ends *ends, uint32_t thread, const struct request_asked *asked, uint64_t own)
+static bool served_another(const struct candidate *c)
 {
-	if (!own || asked->unaccepted || !rule_holds(scene, RULE_thread_of_another))
+	const struct scene *scene = c->scene;
+	const struct request_asked *asked = c->asked;
+
+	if (!c->own || asked->unaccepted)
 		return false;
-	for (uint32_t i = scene_waits_from(scene, thread, asked->from_ns); i < scene_waits_end(scene, thread) && scene->waits[i].start_ns < asked->to_ns; i++) {
+	for (uint32_t i = scene_waits_from(scene, c->thread, asked->from_ns); i < scene_waits_end(scene, c->thread) && scene->waits[i].start_ns < asked->to_ns;
+	     i++) {
 		const struct wait *w = &scene->waits[i];
 		uint64_t object = w->kind == WAIT_KIND_read ? w->object : w->kind == WAIT_KIND_poll && w->argument == 1 ? w->detail : 0;
 
-		if (object && object != own && (object_kind(object) == OBJECT_KIND_tcp || object_kind(object) == OBJECT_KIND_unix_stream) &&
-		    ends_role(ends, object) != END_CLIENT)
+		if (object && object != c->own && (object_kind(object) == OBJECT_KIND_tcp || object_kind(object) == OBJECT_KIND_unix_stream) &&
+		    ends_role(c->ends, object) != END_CLIENT)
 			return true;
 	}
 	return false;
 }
 
-/* It waits for a word since long after that was asked, with no limit so short that it may have waited there before. */
-static bool began_late(const struct scene *scene, uint32_t thread, const struct request_asked *asked)
+/* It was made, or began to wait with no limit so short that it may have waited there before, long after that was asked. */
+static bool came_late(const struct candidate *c)
 {
-	const struct episode *e = scene_episode(scene, thread, asked->to_ns - 1);
-	const struct wait *w = e ? &scene->waits[e->last] : NULL;
-	uint64_t until = asked->since_ns + limit_of(scene, LIMIT_serving_before_ns) + limit_of(scene, LIMIT_turned_to_ns);
+	const struct request_asked *asked = c->asked;
+	uint64_t until = asked->since_ns + limit_of(c->scene, LIMIT_serving_before_ns) + limit_of(c->scene, LIMIT_turned_to_ns);
 
-	return rule_holds(scene, RULE_began_late) && w && e->slices == 1 && asked->since_ns && w->start_ns > until &&
-	       (!w->timeout_ns || w->timeout_ns > asked->to_ns - asked->since_ns);
-}
-
-/* It was made long after that was asked, when others of its process were there. */
-static bool born_late(const struct scene *scene, uint32_t thread, const struct request_asked *asked)
-{
-	uint64_t born = serving_born(scene, thread);
-
-	return rule_holds(scene, RULE_born_late) && asked->since_ns &&
-	       born > asked->since_ns + limit_of(scene, LIMIT_serving_before_ns) + limit_of(scene, LIMIT_turned_to_ns);
-}
-
-/* It stands in its wait since before who asked was born. */
-static bool is_older(const struct scene *scene, uint32_t thread, const struct request_asked *asked)
-{
-	const struct episode *e = scene_episode(scene, thread, asked->to_ns - 1);
-	uint64_t born = serving_born(scene, asked->thread), before = limit_of(scene, LIMIT_serving_before_ns);
-
-	return rule_holds(scene, RULE_older_than_asker) && !asked->unaccepted && e && born > before && scene->waits[e->first].start_ns < born - before;
+	if (!asked->since_ns)
+		return false;
+	return serving_born(c->scene, c->thread) > until ||
+	       (c->episode->slices == 1 && c->wait->start_ns > until && (!c->wait->timeout_ns || c->wait->timeout_ns > asked->to_ns - asked->since_ns));
 }
 
 /* It sleeps and looks since before anything is known of it: as one does that looks after something by its clock. */
-static bool always_slept(const struct scene *scene, uint32_t thread, const struct request_asked *asked)
+static bool always_slept(const struct candidate *c)
 {
-	const struct episode *e = scene_episode(scene, thread, asked->to_ns - 1);
-	uint64_t pause = e ? (e->end_ns - e->start_ns) / e->slices : 0;
+	const struct episode *e = c->episode;
+	uint64_t pause = (e->end_ns - e->start_ns) / e->slices;
 
-	return e && e->slices > 1 && e->start_ns <= scene->start_ns + pause && rule_holds(scene, RULE_slept_before);
+	return e->slices > 1 && e->start_ns <= c->scene->start_ns + pause;
+}
+
+static bool is_young(const struct candidate *c)
+{
+	uint64_t born = serving_born(c->scene, c->thread);
+
+	return born && born >= serving_born(c->scene, c->asked->thread);
+}
+
+/* What speaks against it. `listens`: whether another listens to who asked, once that is known. */
+static uint32_t cost_against(const struct candidate *c, enum at_work work, int *listens)
+{
+	bool late = (work == WORK_MAYBE && came_late(c)) || (work == WORK_SLEEPS && always_slept(c));
+	uint32_t against = is_young(c) ? 0 : cost(c, LIMIT_took_elder);
+
+	if (is_of_another(c))
+		against += cost(c, LIMIT_took_for_another);
+	if (late && c->own && *listens < 0)
+		*listens = owed_listens(c->scene, c->ends, scene_pid(c->scene, c->thread), c->own, c->asked->from_ns);
+	if (late && *listens > 0)
+		against += cost(c, LIMIT_took_beside);
+	if (late)
+		against += cost(c, work == WORK_SLEEPS ? LIMIT_took_beating : LIMIT_took_late);
+	if (work == WORK_MAYBE && served_another(c))
+		against += cost(c, LIMIT_took_elsewhere);
+	if (work == WORK_MAYBE && c->wait->timeout_ns)
+		against += cost(c, LIMIT_took_by_clock);
+	/* who reads a pipe may have taken what came long before */
+	if (work == WORK_WAITS && c->own && !scene_is_pipe(c->own) && began(c) < asker_born(c))
+		against += cost(c, LIMIT_took_before_born);
+	return against;
+}
+
+/* Of two alike the one that began to wait sooner after it was asked. */
+static bool is_better(const struct choice *a, const struct choice *b)
+{
+	return !b->work || a->cost < b->cost || (a->cost == b->cost && a->start_ns < b->start_ns);
 }
 
 /* `own`: the connection, as the server has it; 0: not known. */
@@ -251,31 +303,22 @@ static void choose(const struct scene *scene, const struct ends *ends, uint32_t 
 		   struct choice *best)
 {
 	const struct tables *tables = scene->tables;
-	bool asked_listens = false, listens = false;
+	int listens = -1;
 
 	SCENE_EACH_MATE(scene, process, i) {
-		struct choice c;
+		struct candidate c;
+		struct choice choice = { .thread = i };
 
-		if (tables->threads[i].start_ns >= asked->to_ns || tables->threads[i].end_ns < asked->to_ns ||
-		    is_of_another(scene, ends, i, asked, own))
+		if (tables->threads[i].start_ns >= asked->to_ns || tables->threads[i].end_ns < asked->to_ns)
 			continue;
-		c = choice_of(scene, ends, i, asked);
-		c.elsewhere = c.work == WORK_MAYBE && served_another(scene, ends, i, asked, own);
-		c.late = c.work == WORK_MAYBE && (began_late(scene, i, asked) || born_late(scene, i, asked));
-		if (c.work == WORK_WAITS && own && !scene_is_pipe(own) && is_older(scene, i, asked))
-			c.work = WORK_OLDER;
-		c.late |= c.work == WORK_SLEEPS && always_slept(scene, i, asked);
-		if (c.work == WORK_SLEEPS && c.late && rule_holds(scene, RULE_beats_on))
-			c.work = WORK_OLDER;
-		/* it went to rest for something else, while another listens to who asked */
-		if (c.late && own && !asked_listens && rule_holds(scene, RULE_late_beside)) {
-			listens = owed_listens(scene, ends, scene_pid(scene, process), own, asked->from_ns);
-			asked_listens = true;
-		}
-		if (c.late && listens)
+		c = candidate_of(scene, ends, i, asked, own);
+		choice.work = work_of(&c);
+		if (!choice.work)
 			continue;
-		if (c.work && is_better(&c, best))
-			*best = c;
+		choice.start_ns = choice.work == WORK_RUNS || !c.episode ? 0 : began(&c);
+		choice.cost = cost_of_work(&c, choice.work) + (rule_holds(scene, RULE_took_request) ? cost_against(&c, choice.work, &listens) : 0);
+		if (choice.cost < cost(&c, LIMIT_took_never) && is_better(&choice, best))
+			*best = choice;
 	}
 }
 
@@ -289,7 +332,9 @@ uint32_t serving_thread(const struct scene *scene, const struct ends *ends, uint
 
 bool serving_is_known(const struct scene *scene, const struct ends *ends, uint32_t thread, const struct request_asked *asked)
 {
-	return choice_of(scene, ends, thread, asked).work > WORK_MAYBE;
+	struct candidate c = candidate_of(scene, ends, thread, asked, 0);
+
+	return work_of(&c) > WORK_MAYBE;
 }
 
 /* A pipe's row has both sides: who has the same one alone as the one that asks gives it nothing. */

@@ -49,7 +49,7 @@ static bool is_for_kept_child(const struct question *q, const struct wait *w)
 	const struct wait *its = w->kind == WAIT_KIND_child && w->hint ? stands_in(q, w->hint) : NULL;
 
 	return its && !its->idle && its->start_ns <= q->from && (its->kind == WAIT_KIND_stop || (wait_is_in_kernel(its) && its->kind != WAIT_KIND_vfork) ||
-				    (its->kind == WAIT_KIND_write && rule_holds(q->scene, RULE_child_writes)));
+				    its->kind == WAIT_KIND_write);
 }
 
 static bool is_kept(const struct question *q, uint32_t thread)
@@ -68,8 +68,7 @@ static bool another_came_later(const struct question *q, uint32_t thread)
 	uint64_t limit_ns = q->scene->waits[q->episode->first].start_ns;
 
 	SCENE_EACH_MATE(q->scene, thread, i) {
-		const struct wait *its = i != thread && i != q->wait->thread && alive(q, i) && !is_waiting(q, i) && rule_holds(q->scene, RULE_came_last_there)
-			? stands_in(q, i) : NULL;
+		const struct wait *its = i != thread && i != q->wait->thread && alive(q, i) && !is_waiting(q, i) ? stands_in(q, i) : NULL;
 
 		if (its && w && asks_others(q, i) && its->start_ns > w->start_ns && its->start_ns <= limit_ns)
 			return true;

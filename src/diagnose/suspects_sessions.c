@@ -9,6 +9,11 @@
 #include "diagnose/question.h"
 #include "diagnose/serving.h"
 
+static uint32_t cost(const struct question *q, enum limit_id id)
+{
+	return (uint32_t)limit_of(q->scene, id);
+}
+
 /* Threads of one process, or processes that one made of the same program. */
 static bool is_colleague(const struct question *q, uint32_t thread)
 {
@@ -70,7 +75,7 @@ static bool says_idle(const struct question *q, uint32_t thread)
 	const struct thread *t = &q->scene->tables->threads[thread];
 	const char *last = strrchr(t->command, ' ');
 
-	return rule_holds(q->scene, RULE_says_idle) && last && !strcmp(last, " idle") && t->exe[0] && strncmp(t->command, t->exe, strlen(t->exe)) != 0;
+	return last && !strcmp(last, " idle") && t->exe[0] && strncmp(t->command, t->exe, strlen(t->exe)) != 0;
 }
 
 /* A time limit of its own ended it, or a signal: what it was for did not come. */
@@ -92,9 +97,10 @@ static bool waits_inside(const struct question *q)
 	return w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore;
 }
 
-static bool serves(const struct question *q)
+/* The thread's process has a client. */
+static bool serves(const struct question *q, uint32_t thread)
 {
-	struct row row = ends_of_process(q->inquiry->ends, scene_pid(q->scene, q->wait->thread));
+	struct row row = ends_of_process(q->inquiry->ends, scene_pid(q->scene, thread));
 
 	for (uint32_t i = 0; i < row.count; i++)
 		if (ends_role(q->inquiry->ends, ends_at(q->inquiry->ends, row, i)->at.object) == END_SERVER)
@@ -102,68 +108,22 @@ static bool serves(const struct question *q)
 	return false;
 }
 
-/* A process that serves a client, and sleeps, or computes, since before: inside what it was asked for. */
-static bool serves_by_clock(const struct question *q, uint32_t thread)
+/* A process that sleeps, or computes, since before, and not as it listens to its client. */
+static bool goes_by_clock(const struct question *q, uint32_t thread, const struct wait *w)
 {
-	const struct wait *w = stands_in(q, thread);
-	struct row row = ends_of_process(q->inquiry->ends, scene_pid(q->scene, thread));
 	struct state_times times;
-	bool client = false;
 
-	for (uint32_t i = 0; i < row.count && !client; i++)
-		client = ends_role(q->inquiry->ends, ends_at(q->inquiry->ends, row, i)->at.object) == END_SERVER;
-	if (!client || scene_same_process(q->scene, thread, q->wait->thread))
-		return false;
 	scene_state_times(q->scene, thread, q->from, q->to, &times);
 	if (nearly_all(q->scene, times.ns[SPAN_RUNNING] + times.ns[SPAN_RUNNABLE], q->to - q->from))
 		return true;
-	return w && w->start_ns <= q->episode->start_ns && w->timeout_ns && (w->kind == WAIT_KIND_epoll || w->kind == WAIT_KIND_sleep) &&
-	       !awaits_client(q, w);
+	return w && w->start_ns <= q->episode->start_ns && w->timeout_ns && (w->kind == WAIT_KIND_epoll || w->kind == WAIT_KIND_sleep);
 }
 
-static bool serves_client(const struct question *q, uint32_t thread)
+/* It waits, inside what it was asked for and since before, for a program that it started. */
+static bool works_outside(const struct question *q, uint32_t thread, const struct wait *w)
 {
-	struct row row = ends_of_process(q->inquiry->ends, scene_pid(q->scene, thread));
-
-	for (uint32_t i = 0; i < row.count; i++)
-		if (ends_role(q->inquiry->ends, ends_at(q->inquiry->ends, row, i)->at.object) == END_SERVER)
-			return true;
-	return false;
-}
-
-/* The process that waits, inside what it was asked for, for a program that it started; of several the last that turned to that; 0 none. */
-static uint32_t works_outside(const struct question *q)
-{
-	uint32_t found = 0;
-	uint64_t last = 0;
-
-	for (uint32_t i = 1; i < q->scene->thread_count && rule_holds(q->scene, RULE_works_outside); i++) {
-		const struct wait *w = is_colleague(q, i) && !is_waiting(q, i) && !scene_same_process(q->scene, i, q->wait->thread) ? stands_in(q, i) : NULL;
-
-		if (!w || w->idle || w->start_ns > q->episode->start_ns || w->start_ns <= last || !serves_client(q, i) ||
-		    (w->kind != WAIT_KIND_child && !(w->kind == WAIT_KIND_read && own_ends_children_write(q->scene, q->inquiry->ends, i, w->object))))
-			continue;
-		found = i;
-		last = w->start_ns;
-	}
-	return found;
-}
-
-/* Nobody has a session open that says nothing: the only other one that goes on by its own clock, or computes; 0 none. */
-static uint32_t only_at_work(const struct question *q)
-{
-	uint32_t found = works_outside(q);
-
-	if (found)
-		return found;
-	for (uint32_t i = 1; i < q->scene->thread_count && rule_holds(q->scene, RULE_session_at_work); i++) {
-		if (!is_colleague(q, i) || is_waiting(q, i) || !serves_by_clock(q, i))
-			continue;
-		if (found)
-			return 0;
-		found = i;
-	}
-	return found;
+	return w && !w->idle && w->start_ns <= q->episode->start_ns &&
+	       (w->kind == WAIT_KIND_child || (w->kind == WAIT_KIND_read && own_ends_children_write(q->scene, q->inquiry->ends, thread, w->object)));
 }
 
 /* It has asked there, and waits for the answer, and for nothing else. */
@@ -192,7 +152,7 @@ static bool others_await_answers(const struct question *q)
 	const struct ends *ends = q->inquiry->ends;
 	struct row row = ends_of_process(ends, scene_pid(q->scene, q->wait->thread));
 
-	for (uint32_t i = 0; i < row.count && rule_holds(q->scene, RULE_working_first); i++)
+	for (uint32_t i = 0; i < row.count; i++)
 		if (ends_role(ends, ends_at(ends, row, i)->at.object) == END_SERVER && awaits_answer(q, ends_at(ends, row, i)))
 			return true;
 	return false;
@@ -277,7 +237,7 @@ static bool is_kept(const struct wait *w)
 static bool is_told_by_kept(const struct question *q, const struct wait *w)
 {
 	const struct ends *ends = q->inquiry->ends;
-	struct row row = w->kind == WAIT_KIND_read && scene_is_pipe(w->object) && !w->idle && rule_holds(q->scene, RULE_told_by_kept)
+	struct row row = w->kind == WAIT_KIND_read && scene_is_pipe(w->object) && !w->idle
 		? ends_of_object(ends, w->object) : (struct row){ 0 };
 	uint32_t teller = 0;
 
@@ -296,15 +256,16 @@ static bool is_told_by_kept(const struct question *q, const struct wait *w)
 	return its && (is_kept(its) || is_owed(q, its));
 }
 
-/* A client of the worker's process does something that keeps it from its session: it is stopped, or waits for a child, a lock or inside the kernel. */
-static bool has_kept_client(const struct question *q, uint32_t worker)
+/* What its client does, for whom the session is open: something that keeps it from that, as it is stopped, or waits for a child, a lock or inside the
+ * kernel, costs nothing. */
+static uint32_t client_cost(const struct question *q, uint32_t worker, const struct wait *own)
 {
 	const struct scene *scene = q->scene;
 	const struct ends *ends = q->inquiry->ends;
-	const struct wait *own = stands_in(q, worker);
 	struct row row = ends_of_process(ends, scene_pid(scene, worker));
+	uint32_t least = cost(q, LIMIT_session_free);
 
-	for (uint32_t i = 0; own && i < row.count; i++) {
+	for (uint32_t i = 0; i < row.count; i++) {
 		const struct descriptor *d = ends_at(ends, row, i);
 		bool served = ends_role(ends, d->at.object) == END_SERVER && owed_may_listen(scene, ends, own, d->at.object);
 		struct row far = served ? ends_far(ends, d) : (struct row){ 0 };
@@ -313,68 +274,87 @@ static bool has_kept_client(const struct question *q, uint32_t worker)
 			const struct descriptor *its = ends_at(ends, far, k);
 			uint32_t process = its->pid != d->pid ? tables_process(scene->tables, its->pid, q->to - 1) : 0;
 			const struct wait *w = process && !is_waiting(q, process) ? stands_in(q, process) : NULL;
+			uint32_t its_cost = !w ? least : is_kept(w) ? 0 : is_told_by_kept(q, w) ? cost(q, LIMIT_session_told) : least;
 
-			if (w && (is_kept(w) || is_told_by_kept(q, w)) && !owed_listens(scene, ends, its->pid, its->at.object, q->from))
-				return true;
+			if (its_cost < least && !owed_listens(scene, ends, its->pid, its->at.object, q->from))
+				least = its_cost;
 		}
 	}
-	return false;
+	return least;
 }
 
-/* The worker's wait for what its client says next; NULL it does something else. */
-static const struct wait *open_session(const struct question *q, uint32_t thread)
+/* The session that may have what this one waits for. */
+struct session {
+	uint32_t thread;
+	uint32_t cost;
+	uint64_t start_ns;
+	bool several;      /* as likely */
+	bool kept, apart;  /* its client is kept from it; it works at a place of its own */
+};
+
+/* `among`: others await the server's answer as well; `apart`: the thread that works at a place of its own then. */
+static struct session session_of(const struct question *q, uint32_t thread, bool among, uint32_t apart)
 {
-	const struct wait *w = is_colleague(q, thread) && !is_waiting(q, thread) ? stands_in(q, thread) : NULL;
+	const struct wait *w = stands_in(q, thread);
+	struct session s = { .thread = thread, .start_ns = w ? w->start_ns : 0, .cost = cost(q, LIMIT_session_never) };
 
-	return w && awaits_client(q, w) && !says_idle(q, thread) ? w : NULL;
-}
+	if (thread == apart && w) {
+		s.apart = true;
+		s.cost = cost(q, LIMIT_session_apart) + (w->timeout_ns ? cost(q, LIMIT_session_clocked) : 0);
+	} else if (w && awaits_client(q, w)) {
+		uint32_t client = client_cost(q, thread, w);
 
-/* The only one of those whose client is kept; 0 none, or several. */
-static uint32_t only_kept_session(const struct question *q)
-{
-	uint32_t found = 0;
-
-	for (uint32_t i = 1; i < q->scene->thread_count && rule_holds(q->scene, RULE_kept_session); i++) {
-		if (!open_session(q, i) || !has_kept_client(q, i))
-			continue;
-		if (found)
-			return 0;
-		found = i;
+		s.kept = client < cost(q, LIMIT_session_free);
+		s.cost = cost(q, LIMIT_session_open) + client + (says_idle(q, thread) ? cost(q, LIMIT_session_idle) : 0) +
+			 (!s.kept && among ? cost(q, LIMIT_session_among) : 0) +
+			 (!s.kept && w->start_ns > q->episode->start_ns ? cost(q, LIMIT_session_later) : 0);
+	} else if (!among && !scene_same_process(q->scene, thread, q->wait->thread) && serves(q, thread)) {
+		s.cost = works_outside(q, thread, w) ? cost(q, LIMIT_session_outside) :
+			 goes_by_clock(q, thread, w) ? cost(q, LIMIT_session_by_clock) : s.cost;
 	}
-	return found;
+	return s;
+}
+
+/* Of several that wait for programs that they started the last that turned to that. */
+static void take_session(const struct question *q, struct session *best, const struct session *s)
+{
+	bool last = s->cost == cost(q, LIMIT_session_outside);
+
+	if (s->cost >= cost(q, LIMIT_session_never) || (best->thread && s->cost > best->cost))
+		return;
+	if (!best->thread || s->cost < best->cost || (last && s->start_ns > best->start_ns))
+		*best = *s;
+	else if (!last)
+		best->several = true;
+}
+
+static uint8_t sure_of(const struct question *q, const struct session *s, bool among)
+{
+	if (s->apart)
+		return limit(q, LIMIT_session_at_work);
+	if (s->kept)
+		return limit(q, among ? LIMIT_kept_among : LIMIT_session_kept);
+	return weight_of(q);
 }
 
 void ask_idle_session(struct question *q)
 {
-	uint32_t found = 0, count = 0, apart, kept;
-	bool by_clock;
+	struct session best = { 0 };
+	uint32_t apart;
+	bool among;
 
-	if (q->waiting_count < 2 || !waits_inside(q) || !serves(q))
+	if (q->waiting_count < 2 || !waits_inside(q) || !serves(q, q->wait->thread))
 		return;
-	if (others_await_answers(q)) {
-		apart = works_apart(q);
-		kept = only_kept_session(q);
-		/* by its own clock that one goes on */
-		by_clock = apart && kept && stands_in(q, apart)->timeout_ns && rule_holds(q->scene, RULE_told_by_kept);
-		apart = by_clock ? 0 : apart;
-		suspect_thread(q, apart ? apart : kept, apart ? LINK_AT_WORK : LINK_SESSION,
-			       apart ? (uint8_t)rule_infos[RULE_working_first].weight
-			       : by_clock ? (uint8_t)rule_infos[RULE_kept_session].weight : limit(q, LIMIT_kept_among), 0);
-		return;
-	}
+	among = others_await_answers(q);
+	apart = among ? works_apart(q) : 0;
 	for (uint32_t i = 1; i < q->scene->thread_count; i++) {
-		const struct wait *w = open_session(q, i);
+		struct session s;
 
-		/* who had it first had come to rest before */
-		if (!w || w->start_ns > q->episode->start_ns || says_idle(q, i))
+		if (!is_colleague(q, i) || is_waiting(q, i))
 			continue;
-		found = i;
-		count++;
+		s = session_of(q, i, among, apart);
+		take_session(q, &best, &s);
 	}
-	if (count == 1)
-		suspect_thread(q, found, LINK_SESSION, weight_of(q), 0);
-	else if ((kept = only_kept_session(q)))
-		suspect_thread(q, kept, LINK_SESSION, (uint8_t)rule_infos[RULE_kept_session].weight, 0);
-	else if (!count)
-		suspect_thread(q, only_at_work(q), LINK_SESSION, weight_of(q), 0);
+	if (!best.several)
+		suspect_thread(q, best.thread, best.apart ? LINK_AT_WORK : LINK_SESSION, sure_of(q, &best, among && !apart), 0);
 }

@@ -348,25 +348,23 @@ static int watch(struct now_answers *look, struct now_look *taking, struct err *
 	return r == -EINTR && look->told ? status : r;
 }
 
-/* What an answer tells, besides how sure it is, which is 100 at most. */
-enum { WORTH_LOOKS = 50, WORTH_STUCK = 200, WORTH_ANOTHER = 400, WORTH_KNOWN = 600, WORTH_OWN_WORD = 800 };
-
 /* How much it tells of who keeps those that were asked about. */
-static unsigned worth_of(struct now_answers *look)
+static uint64_t worth_of(struct now_answers *look)
 {
-	unsigned worth = 0;
+	const struct scene *scene = look->session.scene;
+	uint64_t worth = 0;
 
 	for (size_t i = 0; i < look->count; i++) {
 		const struct now_finding *f = &look->findings[i];
 		const struct diagnosis *d = f->diagnosis;
-		bool another = d && d->culprit.thread && !scene_same_process(look->session.scene, d->culprit.thread, f->standing->thread);
+		bool another = d && d->culprit.thread && !scene_same_process(scene, d->culprit.thread, f->standing->thread);
 
 		if (d && d->looks)
-			worth += WORTH_OWN_WORD;
+			worth += limit_of(scene, LIMIT_tells_own_word);
 		else if (!now_finding_is_stuck(f))
-			worth += now_looks_of(look, f)[0] ? WORTH_LOOKS : 0;
+			worth += now_looks_of(look, f)[0] ? limit_of(scene, LIMIT_tells_looks) : 0;
 		else
-			worth += is_known(look->session.scene, f) ? WORTH_KNOWN : another ? WORTH_ANOTHER : WORTH_STUCK;
+			worth += limit_of(scene, is_known(scene, f) ? LIMIT_tells_known : another ? LIMIT_tells_another : LIMIT_tells_stuck);
 		worth += now_finding_is_stuck(f) && d ? d->confidence : 0;
 	}
 	return worth;
@@ -385,7 +383,7 @@ static int look_longer(struct now_answers *look, struct now_look *taking, bool k
 	r = now_look_repeat(taking, look->longer_ns, &look->calls, err);
 	if (!r)
 		r = open_look(&longer, taking->taken, true, err);
-	first = r || worth_of(look) + by_flight > worth_of(&longer);
+	first = r || !rule_holds(look->session.scene, RULE_tells_more) || worth_of(look) + by_flight > worth_of(&longer);
 	if (first)
 		taking->by_flight = by_flight;
 	if (r && r != -EINTR)
