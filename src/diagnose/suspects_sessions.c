@@ -289,6 +289,7 @@ struct session {
 	uint32_t cost;
 	uint64_t start_ns;
 	bool several;      /* as likely */
+	bool open;         /* its client says nothing */
 	bool kept, apart;  /* its client is kept from it; it works at a place of its own */
 };
 
@@ -304,8 +305,9 @@ static struct session session_of(const struct question *q, uint32_t thread, bool
 	} else if (w && awaits_client(q, w)) {
 		uint32_t client = client_cost(q, thread, w);
 
+		s.open = !says_idle(q, thread);
 		s.kept = client < cost(q, LIMIT_session_free);
-		s.cost = cost(q, LIMIT_session_open) + client + (says_idle(q, thread) ? cost(q, LIMIT_session_idle) : 0) +
+		s.cost = cost(q, LIMIT_session_open) + client + (s.open ? 0 : cost(q, LIMIT_session_idle)) +
 			 (!s.kept && among ? cost(q, LIMIT_session_among) : 0) +
 			 (!s.kept && w->start_ns > q->episode->start_ns ? cost(q, LIMIT_session_later) : 0);
 	} else if (!among && !scene_same_process(q->scene, thread, q->wait->thread) && serves(q, thread)) {
@@ -328,19 +330,20 @@ static void take_session(const struct question *q, struct session *best, const s
 		best->several = true;
 }
 
-static uint8_t sure_of(const struct question *q, const struct session *s, bool among)
+/* Of several open ones, or for whom of several, is less sure. */
+static uint8_t sure_of(const struct question *q, const struct session *s, uint32_t open, bool among)
 {
 	if (s->apart)
 		return limit(q, LIMIT_session_at_work);
-	if (s->kept)
-		return limit(q, among ? LIMIT_kept_among : LIMIT_session_kept);
-	return weight_of(q);
+	if (among)
+		return limit(q, LIMIT_kept_among);
+	return s->kept && open > 1 ? limit(q, LIMIT_session_kept) : weight_of(q);
 }
 
 void ask_idle_session(struct question *q)
 {
 	struct session best = { 0 };
-	uint32_t apart;
+	uint32_t apart, open = 0;
 	bool among;
 
 	if (q->waiting_count < 2 || !waits_inside(q) || !serves(q, q->wait->thread))
@@ -353,8 +356,9 @@ void ask_idle_session(struct question *q)
 		if (!is_colleague(q, i) || is_waiting(q, i))
 			continue;
 		s = session_of(q, i, among, apart);
+		open += s.open;
 		take_session(q, &best, &s);
 	}
 	if (!best.several)
-		suspect_thread(q, best.thread, best.apart ? LINK_AT_WORK : LINK_SESSION, sure_of(q, &best, among && !apart), 0);
+		suspect_thread(q, best.thread, best.apart ? LINK_AT_WORK : LINK_SESSION, sure_of(q, &best, open, among && !apart), 0);
 }
