@@ -20,7 +20,7 @@ static bool is_inside(const struct question *q, const struct wait *w)
 	       (wait_is_in_kernel(w) && w->kind != WAIT_KIND_vfork);
 }
 
-/* A thread of it does, and none is known to be at work for who asked: it only waits for others, or by its loop. */
+/* A thread of it does, and none is known to be at work for who asked: it only waits for others, or by its loop, or comes and goes itself. */
 static bool goes_on_serving(const struct question *q, uint32_t server, uint64_t since_ns)
 {
 	struct request_asked asked = { .thread = q->wait->thread, .since_ns = since_ns, .from_ns = q->from, .to_ns = q->to };
@@ -33,7 +33,7 @@ static bool goes_on_serving(const struct question *q, uint32_t server, uint64_t 
 	if (w && rule_holds(q->scene, RULE_turned_inside) && is_inside(q, w) &&
 	    (w->start_ns >= since_ns || suspects_at_work_before(q, server, w->start_ns + limit_of(q->scene, LIMIT_asked_before_ns)) == at_work))
 		return false;
-	if (!goes && w && w->kind != WAIT_KIND_poll && w->kind != WAIT_KIND_epoll && w->kind != WAIT_KIND_read)
+	if (!goes && w && !comes_and_goes(q, at_work) && w->kind != WAIT_KIND_poll && w->kind != WAIT_KIND_epoll && w->kind != WAIT_KIND_read)
 		return false;
 	SCENE_EACH_MATE(q->scene, server, i)
 		goes |= q->scene->tables->threads[i].end_ns >= q->to && comes_and_goes(q, i);
