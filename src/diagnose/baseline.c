@@ -337,6 +337,12 @@ static uint32_t longest_wait(const struct scene *scene, uint32_t thread, uint64_
 }
 
 /* Whether the thread waits as its counterpart did before it was set to work. */
+/* Two sets are two places, from wherever they are looked at. */
+static bool are_two_sets(const struct diff *d, const struct wait *a, const struct wait *b)
+{
+	return !d->found->other_trace && a->kind == WAIT_KIND_epoll && a->object && b->object && a->object != b->object;
+}
+
 static bool rests(struct diff *d, const struct baseline_step *step)
 {
 	const struct scene *base = d->found->base->scene;
@@ -358,7 +364,7 @@ static bool rests(struct diff *d, const struct baseline_step *step)
 		other = &base->waits[e->last];
 		x = side_stack_place(d->now, w->ustack);
 		y = side_stack_place(d->found->base, other->ustack);
-		if (w->kind == other->kind && w->syscall == other->syscall && (x == y || !x || !y))
+		if (w->kind == other->kind && w->syscall == other->syscall && (x == y || !x || !y) && !are_two_sets(d, w, other))
 			return true;
 		if (e == first)
 			break;

@@ -124,6 +124,57 @@ bool own_ends_hears_nobody(const struct scene *scene, const struct ends *ends, c
 	return listens;
 }
 
+/* By what the set listens to there that process could be heard, or nobody knows. */
+static bool may_be_heard(const struct ends *ends, const struct poll_item *p, uint32_t own, uint32_t pid)
+{
+	uint64_t object = own_ends_polled(ends, p, own);
+	struct row row = ends_of_object(ends, object), far;
+	bool known = false;
+
+	switch (object_kind(object)) {
+	case OBJECT_KIND_signalfd: /* a signal is no answer, and who waits at the other end of a connection sends none */
+	case OBJECT_KIND_timerfd:
+		return false;
+	case OBJECT_KIND_pipe:
+	case OBJECT_KIND_fifo:
+	case OBJECT_KIND_eventfd:
+	case OBJECT_KIND_unix_stream:
+	case OBJECT_KIND_unix_seqpacket:
+	case OBJECT_KIND_tcp:
+		break;
+	default:
+		return true;
+	}
+	for (uint32_t i = 0; i < row.count; i++) {
+		const struct descriptor *d = ends_at(ends, row, i);
+
+		if (d->pid == pid || d->at.peer == pid || ends_faces(ends, object, pid))
+			return true;
+		far = ends_far(ends, d);
+		known |= far.count || d->at.peer || !scene_is_socket(object);
+	}
+	return !known;
+}
+
+bool own_ends_leaves_out(const struct scene *scene, const struct ends *ends, const struct wait *w, uint32_t pid)
+{
+	const struct episode *e = &scene->episodes[w->episode];
+	uint32_t own = scene_pid(scene, w->thread), items = 0;
+
+	if (w->kind != WAIT_KIND_epoll || !rule_holds(scene, RULE_listens_elsewhere) || own == pid)
+		return false;
+	for (uint32_t i = 0; i < scene->poll_item_count; i++) {
+		const struct poll_item *p = &scene->poll_items[i];
+
+		if (!p->set || p->set != w->object)
+			continue;
+		if (may_be_heard(ends, p, own, pid))
+			return false;
+		items += p->time >= e->start_ns && p->time <= e->end_ns + limit_of(scene, LIMIT_one_snapshot_ns);
+	}
+	return items > 0;
+}
+
 static bool is_pipe(uint64_t object)
 {
 	return object_kind(object) == OBJECT_KIND_pipe || object_kind(object) == OBJECT_KIND_fifo;

@@ -21,6 +21,10 @@ bool own_ends_only(const struct scene *scene, const struct ends *ends, const str
  * sleeps, or listens to a bell that no other process has: nobody outside can end the wait. */
 bool own_ends_hears_nobody(const struct scene *scene, const struct ends *ends, const struct wait *wait, uint64_t time_ns);
 
+/* The wait is on a set that was looked at meanwhile, and nothing in it, as far as it was told, can be ended by that process: not even the thing over
+ * which that one waits for it is heard there. */
+bool own_ends_leaves_out(const struct scene *scene, const struct ends *ends, const struct wait *wait, uint32_t pid);
+
 /* What the item of a process's poll is: items do not always tell their object. */
 uint64_t own_ends_polled(const struct ends *ends, const struct poll_item *item, uint32_t pid);
 

@@ -127,6 +127,8 @@ bool suspects_stands_for_another(const struct question *q, uint32_t thread);
 bool suspects_passed_on(const struct question *q, uint64_t object, uint32_t peer);
 /* Takes out who was set to work and rests again, where another is likelier to owe what has not come. */
 void drop_resting(struct question *q);
+/* Who waits for this one, and is not heard where it waits. */
+void drop_unheard(struct question *q);
 /* Who alone has the other end is that, however far from the victim. */
 void trust_facing(struct question *q);
 /* The thread's process has asked another over a connection that it began, some time ago, and has got nothing since: it does not rest. */

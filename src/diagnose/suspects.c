@@ -616,6 +616,7 @@ void suspects_find(struct inquiry *inquiry, const struct episode *episode, uint6
 	}
 	drop_those_behind(&q);
 	drop_resting(&q);
+	drop_unheard(&q);
 	trust_facing(&q);
 	/* When its process has no other thread and nothing speaks for anyone, the
 	 * thread waits for what only it could do. */

@@ -281,3 +281,18 @@ bool suspects_passed_on(const struct question *q, uint64_t object, uint32_t peer
 	}
 	return known;
 }
+
+/* Who waits for this one is not heard where it waits now: it does not wait for that one. */
+void drop_unheard(struct question *q)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < q->suspects->length; i++) {
+		uint32_t thread = suspects_thread(&q->suspects->items[i]);
+
+		if (!is_waiting(q, thread) || scene_same_process(q->scene, thread, q->wait->thread) ||
+		    !own_ends_leaves_out(q->scene, q->inquiry->ends, q->wait, scene_pid(q->scene, thread)))
+			q->suspects->items[kept++] = q->suspects->items[i];
+	}
+	q->suspects->length = kept;
+}

@@ -315,16 +315,6 @@ static void walk_vain(struct walk *walk, const struct episode *episode, uint64_t
 		emit_wait(walk, episode, from, to, CHARGE_MISSING, came);
 }
 
-/* Who waits for it, at the other end of a connection, has got nothing to the end: whatever it did was for others. */
-static bool is_awaited_still(const struct walk *walk, uint32_t thread, uint32_t came)
-{
-	const struct walk_step *step = &walk->steps->items[came];
-	const struct episode *waiting = step->link == LINK_PEER && step->episode ? &walk->scene->episodes[step->episode - 1] : NULL;
-
-	return rule_holds(walk->scene, RULE_goes_on_for_others) && waiting && waiting->end_ns >= walk->scene->end_ns &&
-	       walk->scene->waits[waiting->last].end == WAIT_END_OPEN && !scene_same_process(walk->scene, waiting->thread, thread);
-}
-
 /* Whose end it was that ended the wait. A process's last thread to end wakes who waits for the process; it
  * ended because another one called for that, or with the first thread. */
 static uint32_t ender(const struct walk *walk, const struct wait *w)
@@ -399,12 +389,6 @@ static bool walk_holders(struct walk *walk, const struct episode *episode, uint6
 	return true;
 }
 
-/* It listens to many, and comes and goes; and who waits for it still is not who let it go on: that was others' doing. */
-static bool is_woken_for_others(const struct walk *walk, const struct wait *last, uint32_t came)
-{
-	return wait_is_loop_rest(last) && !walk_on_stack(walk, last->waker) && is_awaited_still(walk, last->thread, came);
-}
-
 static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t from, uint64_t to, uint32_t came)
 {
 	const struct wait *last = &walk->scene->waits[episode->last];
@@ -443,7 +427,7 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 			emit_person(walk, episode, from, to, came);
 			return;
 		}
-		if (is_woken_for_others(walk, last, came)) {
+		if (walk_woken_for_others(walk, last, came)) {
 			emit_wait(walk, episode, from, to, CHARGE_THREAD, came);
 			return;
 		}
@@ -670,7 +654,7 @@ static bool walk_request(struct walk *walk, uint32_t thread, uint64_t from, uint
 /* `answered`: when what the time is charged for came, which may be behind the window. */
 static void walk_thread(struct walk *walk, uint32_t thread, uint64_t from, uint64_t to, uint64_t answered, uint32_t step)
 {
-	if (walk->ends && rule_holds(walk->scene, RULE_request_way) && !is_awaited_still(walk, thread, step) && !walk_is_dialog(walk, thread, step) &&
+	if (walk->ends && rule_holds(walk->scene, RULE_request_way) && !walk_awaited_still(walk, thread, step) && !walk_is_dialog(walk, thread, step) &&
 	    walk_request(walk, thread, from, to, answered, step))
 		return;
 	walk->served &= ~(1ull << walk->depth);

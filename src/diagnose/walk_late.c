@@ -4,6 +4,7 @@
 #include "diagnose/asked_in_vain.h"
 #include "diagnose/judgement.h"
 #include "diagnose/kernel_place.h"
+#include "diagnose/own_ends.h"
 #include "diagnose/serving.h"
 
 static bool is_newcomer(const struct scene *scene, const struct wait *w, uint64_t since_ns)
@@ -188,4 +189,28 @@ bool walk_starter_came(const struct walk *walk, const struct episode *rest, uint
 			return true;
 	}
 	return false;
+}
+
+bool walk_awaited_still(const struct walk *walk, uint32_t thread, uint32_t came)
+{
+	const struct walk_step *step = &walk->steps->items[came];
+	const struct episode *waiting = step->link == LINK_PEER && step->episode ? &walk->scene->episodes[step->episode - 1] : NULL;
+
+	return rule_holds(walk->scene, RULE_goes_on_for_others) && waiting && waiting->end_ns >= walk->scene->end_ns &&
+	       walk->scene->waits[waiting->last].end == WAIT_END_OPEN && !scene_same_process(walk->scene, waiting->thread, thread);
+}
+
+/* Who waits for it is not heard where it waits, so it has not come back to where it serves that one. */
+static bool listens_elsewhere(const struct walk *walk, const struct wait *w, uint32_t came)
+{
+	const struct walk_step *step = &walk->steps->items[came];
+
+	return step->episode && walk->ends &&
+	       own_ends_leaves_out(walk->scene, walk->ends, w, scene_pid(walk->scene, walk->scene->episodes[step->episode - 1].thread));
+}
+
+bool walk_woken_for_others(const struct walk *walk, const struct wait *last, uint32_t came)
+{
+	return wait_is_loop_rest(last) && !walk_on_stack(walk, last->waker) && walk_awaited_still(walk, last->thread, came) &&
+	       !listens_elsewhere(walk, last, came);
 }

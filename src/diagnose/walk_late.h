@@ -21,5 +21,9 @@ bool walk_starter_came(const struct walk *walk, const struct episode *rest, uint
 const struct episode *walk_behind_beat(const struct walk *walk, const struct episode *first, uint64_t to);
 /* Its own time limit ran out where it listens to several, and then it let go on who waits for it: it did so by its own clock. */
 bool walk_acts_by_clock(const struct walk *walk, const struct wait *w, uint32_t came);
+/* Who waits for it, at the other end of a connection, has got nothing to the end: whatever it did was for others. */
+bool walk_awaited_still(const struct walk *walk, uint32_t thread, uint32_t came);
+/* It listens to many, and comes and goes; and who waits for it still is not who let it go on: that was others' doing. Not where it listens elsewhere. */
+bool walk_woken_for_others(const struct walk *walk, const struct wait *last, uint32_t came);
 
 #endif
