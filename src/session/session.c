@@ -19,7 +19,8 @@
 #define WHOLE_WEIGHT 1500000u     /* of a trace that is laid out whole */
 #define LOOK_WEIGHT 2000000u      /* of a stretch that is looked at */
 #define LOOK_BLOCKS 30            /* so many blocks */
-#define LEAD_NS 2000000000ull     /* before a window, ... */
+#define LEAD_NS 2000000000ull     /* before a window, at least, ... */
+#define LEAD_MOST_NS 30000000000ull /* ... and twice as long as it is, for what was usual, at most, ... */
 #define TAIL_NS 1000000000ull     /* ... and behind it */
 
 uint64_t session_block_weight(void)
@@ -194,6 +195,14 @@ static int look_at_part(struct session *s, size_t first, size_t last, uint64_t e
 	return r ? r : build(s, s->part, err);
 }
 
+/* What went before tells what its threads do usually: the longer the window, the slower they may be. */
+static uint64_t lead_of(uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t lead = to_ns == UINT64_MAX || to_ns < from_ns ? 0 : 2 * (to_ns - from_ns);
+
+	return lead < LEAD_NS ? LEAD_NS : lead > LEAD_MOST_NS ? LEAD_MOST_NS : lead;
+}
+
 int session_look(struct session *s, uint64_t from_ns, uint64_t to_ns, struct err *err)
 {
 	uint64_t end = to_ns < UINT64_MAX - TAIL_NS ? to_ns + TAIL_NS : to_ns;
@@ -201,7 +210,7 @@ int session_look(struct session *s, uint64_t from_ns, uint64_t to_ns, struct err
 
 	if (!s->blocks)
 		return 0;
-	from_ns = from_ns > LEAD_NS ? from_ns - LEAD_NS : 0;
+	from_ns = from_ns > lead_of(from_ns, to_ns) ? from_ns - lead_of(from_ns, to_ns) : 0;
 	session_hurry(s, from_ns);
 	first = blocks_find(s->blocks, from_ns);
 	last = blocks_find(s->blocks, end);

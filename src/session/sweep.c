@@ -238,15 +238,17 @@ static int judge_stretch(struct judge *judge, const struct stretch *stretch, str
 	size_t first = stretch->groups[0].first, last = last_block(judge->sweep, stretch);
 	const struct scene_watch watch = { see, await_turn, judge };
 	struct session look = { 0 };
-	struct map threads;
+	struct map threads, programs;
 	int r;
 
 	arena_init(&look.look_arena);
 	map_init(&threads);
-	sweep_past(blocks, first, judgement_limit(&judge->judgement, LIMIT_look_ns), &threads);
-	r = blocks_part_since(blocks, first > PAST_BLOCKS ? first - PAST_BLOCKS : 0, &threads, first, last,
+	map_init(&programs);
+	sweep_past(blocks, first, judgement_limit(&judge->judgement, LIMIT_look_ns), &threads, &programs);
+	r = blocks_part_since(blocks, first > PAST_BLOCKS ? first - PAST_BLOCKS : 0, &threads, &programs, first, last,
 			      stretch->end ? UINT64_MAX : stretch->to_ns + TAIL_NS, &look.look_arena, &look.part, err);
 	map_done(&threads);
+	map_done(&programs);
 	mem_step_ends();
 	if (!r)
 		judge->watch = blocks_watch(blocks, first, stretch->end ? last : stretch->groups[stretch->count - 1].last + 1);

@@ -1,8 +1,11 @@
 /* See sweep_past.h. */
 #include "session/sweep_past.h"
 
+#include <linux/futex.h>
+
 #include "base/vec.h"
 #include "trace/blocks.h"
+#include "trace/past.h"
 
 #define LONG_NS 500000000ull   /* a wait that may be told */
 
@@ -26,6 +29,13 @@ static bool sleeps_or_waits(const struct event *e, uint64_t now_ns, uint64_t loo
 		return e->time + LONG_NS <= now_ns;
 	default: return false;
 	}
+}
+
+static bool awaits_shared_word(const struct event *e)
+{
+	const struct event_switch *out = event_as(e, switch);
+
+	return out->wait == WAIT_KIND_futex && out->argument && !(out->argument & FUTEX_PRIVATE_FLAG);
 }
 
 static uint32_t pid_of(const struct map *pids, uint32_t tid)
@@ -56,7 +66,7 @@ enum { KIN_own = 1, KIN_parent };
 
 /* They, their processes, and those that started these. A thread's last switch stands, so the last that is met counts. */
 static void find_processes(const struct standing_events *standing, uint64_t now_ns, uint64_t look_ns, const struct map *pids, const struct kin_list *kin,
-			   struct map *processes, struct map *threads)
+			   struct map *processes, struct map *sharing, struct map *threads)
 {
 	struct map last; /* by thread: its last switch, 1 + its place */
 	const struct map_slot *slot;
@@ -72,6 +82,8 @@ static void find_processes(const struct standing_events *standing, uint64_t now_
 		if (standing->events[slot->value].tid == slot->key && sleeps_or_waits(&standing->events[slot->value], now_ns, look_ns)) {
 			map_put(processes, pid_of(pids, (uint32_t)slot->key), KIN_own);
 			map_put(threads, slot->key, 1);
+			if (awaits_shared_word(&standing->events[slot->value]))
+				map_put(sharing, pid_of(pids, (uint32_t)slot->key), 1);
 		}
 	for (size_t i = 0; i < kin->length; i++) {
 		const uint64_t *own = map_find(processes, kin->items[i].pid);
@@ -82,20 +94,32 @@ static void find_processes(const struct standing_events *standing, uint64_t now_
 	map_done(&last);
 }
 
-void sweep_past(struct blocks *blocks, size_t block, uint64_t look_ns, struct map *threads)
+static void find_programs(const struct standing_events *standing, const struct map *sharing, struct map *programs)
+{
+	for (uint32_t i = 0; i < standing->count; i++) {
+		uint64_t program = map_find(sharing, standing->events[i].tid) ? past_program(&standing->events[i]) : 0;
+
+		if (program)
+			map_put(programs, program, 1);
+	}
+}
+
+void sweep_past(struct blocks *blocks, size_t block, uint64_t look_ns, struct map *threads, struct map *programs)
 {
 	struct standing_events standing;
 	struct kin_list kin = { 0 };
-	struct map pids, processes;
+	struct map pids, processes, sharing;
 	struct arena arena;
 	struct err err = { 0 };
 
 	arena_init(&arena);
 	map_init(&pids);
 	map_init(&processes);
+	map_init(&sharing);
 	if (!blocks_standing(blocks, block, &arena, &standing, &err)) {
 		find_kin(&standing, &pids, &kin);
-		find_processes(&standing, blocks_at(blocks, block)->from_ns, look_ns, &pids, &kin, &processes, threads);
+		find_processes(&standing, blocks_at(blocks, block)->from_ns, look_ns, &pids, &kin, &processes, &sharing, threads);
+		find_programs(&standing, &sharing, programs);
 	}
 	for (size_t i = 0; i < kin.length; i++) {
 		const uint64_t *parent = map_find(&processes, kin.items[i].parent);
@@ -106,5 +130,6 @@ void sweep_past(struct blocks *blocks, size_t block, uint64_t look_ns, struct ma
 	vec_done(&kin);
 	map_done(&pids);
 	map_done(&processes);
+	map_done(&sharing);
 	arena_done(&arena);
 }

@@ -65,9 +65,10 @@ int blocks_find_standing(struct blocks *blocks, size_t i, size_t step, struct er
  * it stands on. */
 int blocks_part(struct blocks *blocks, size_t first, size_t last, uint64_t to_ns, struct arena *arena, struct trace **ret_part,
 		struct err *err);
-/* The same, with what these threads, and those that they made, did since an earlier block (past.h); it takes the map. */
-int blocks_part_since(struct blocks *blocks, size_t since, struct map *threads, size_t first, size_t last, uint64_t to_ns, struct arena *arena,
-		      struct trace **ret_part, struct err *err);
+/* The same, with what these threads, those that they made, and whoever ran one of the programs, did since an earlier block (past.h); it takes the map
+ * of threads. */
+int blocks_part_since(struct blocks *blocks, size_t since, struct map *threads, const struct map *programs, size_t first, size_t last, uint64_t to_ns,
+		      struct arena *arena, struct trace **ret_part, struct err *err);
 
 /* For who walks a part of the blocks `first` to `last` anyway: given all its events, in
  * order, with all fields, it notes what stands at the blocks behind. */

@@ -154,12 +154,12 @@ static int gather(struct blocks *b, size_t since, size_t first, struct past *pas
 	return r;
 }
 
-int blocks_part_since(struct blocks *b, size_t since, struct map *threads, size_t first, size_t last, uint64_t to_ns, struct arena *arena,
-		      struct trace **ret_part, struct err *err)
+int blocks_part_since(struct blocks *b, size_t since, struct map *threads, const struct map *programs, size_t first, size_t last, uint64_t to_ns,
+		      struct arena *arena, struct trace **ret_part, struct err *err)
 {
 	uint64_t end_ns = blocks_end_ns(b, last);
 	struct standing_events at = { 0 }, *standing = arena_new(arena, struct standing_events);
-	struct past past = { .threads = *threads, .floor_ns = begin_ns(b, first), .arena = arena };
+	struct past past = { .threads = *threads, .programs = *programs, .floor_ns = begin_ns(b, first), .arena = arena };
 	int r = blocks_standing(b, first, arena, &at, err);
 
 	since = back_to(b, since, first);

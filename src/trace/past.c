@@ -195,8 +195,25 @@ static void add_child(struct past *past, uint32_t tid, uint64_t time_ns)
 	}
 }
 
+uint64_t past_program(const struct event *e)
+{
+	const char *file = e->tail;
+	size_t length;
+
+	if (e->type == EVENT_task)
+		file += strnlen(file, e->tail_length) + 1; /* the name comes first */
+	else if (e->type != EVENT_exec)
+		return 0;
+	length = file < e->tail + e->tail_length ? strnlen(file, (size_t)(e->tail + e->tail_length - file)) : 0;
+	return length ? hash_bytes(file, length) | 1 : 0;
+}
+
 static void see(struct past *past, const struct event *e)
 {
+	uint64_t program = past->programs.length ? past_program(e) : 0;
+
+	if (program && map_find(&past->programs, program) && !is_one(past, e->tid, e->time))
+		add_child(past, e->tid, e->time);
 	if (e->type == EVENT_switch) {
 		see_switch(past, e);
 	} else if (e->type == EVENT_wake) {

@@ -48,6 +48,7 @@ struct past_doer {
 
 struct past {
 	struct map threads;                /* by number: whose, and since when; those that they make meanwhile are added */
+	struct map programs;               /* by past_program: whoever is told to run one is added */
 	bool counting;                     /* that is not known yet: all who did little so far */
 	uint64_t floor_ns;                 /* up to where */
 	struct arena *arena;               /* of what is handed out */
@@ -59,6 +60,9 @@ struct past {
 	struct past_events outs;
 };
 
+/* What an event says that the thread runs, as a key; 0: it says nothing of that. */
+uint64_t past_program(const struct event *e);
+
 /* All blocks are met first, in their order; each ends before `to_ns`. */
 void past_meet(struct past *past, const struct past_block *block, uint64_t to_ns);
 /* Then the threads that are not busy up to the floor are known; each is told from when it was so no more. */
@@ -67,7 +71,7 @@ void past_begin(struct past *past, uint64_t since_ns);
 bool past_begins_at(const struct past *past, uint64_t from_ns);
 void past_stand(struct past *past, uint64_t from_ns, const struct standing_events *standing);
 void past_take(struct past *past, const struct past_block *block);
-/* What is to be handed out before the part that begins at the floor, where that stands. The threads are the caller's. */
+/* What is to be handed out before the part that begins at the floor, where that stands. The threads and programs are the caller's. */
 void past_end(struct past *past, const struct standing_events *at, struct standing_events *ret_events);
 
 #endif

@@ -56,16 +56,18 @@ static size_t asked(size_t block, uint64_t look_ns)
 	struct blocks *blocks = NULL;
 	struct trace *trace;
 	struct err err = { 0 };
-	struct map threads;
+	struct map threads, programs;
 	size_t count;
 
 	if (trace_open(path, &trace, &err) || blocks_open(trace, &options, &blocks, &err))
 		fail_msg("%s", err.text);
 	assert_int_equal(blocks_count(blocks), EVENTS / BLOCK);
 	map_init(&threads);
-	sweep_past(blocks, block, look_ns, &threads);
+	map_init(&programs);
+	sweep_past(blocks, block, look_ns, &threads, &programs);
 	count = threads.length;
 	map_done(&threads);
+	map_done(&programs);
 	blocks_close(blocks);
 	trace_close(trace);
 	return count;

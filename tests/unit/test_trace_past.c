@@ -76,7 +76,7 @@ static void tell_walked(struct told *told, uint32_t tid, bool walked)
 {
 	const struct blocks_options options = { .weight = BLOCK, .no_index = true };
 	struct err err = { 0 };
-	struct map threads;
+	struct map threads, programs;
 	size_t last;
 
 	arena_init(&told->arena);
@@ -88,10 +88,12 @@ static void tell_walked(struct told *told, uint32_t tid, bool walked)
 	assert_true(last >= 2);
 	told->floor_ns = blocks_at(told->blocks, last)->from_ns;
 	map_init(&threads);
+	map_init(&programs);
 	map_put(&threads, tid, 1);
-	if (blocks_part_since(told->blocks, 1, &threads, last, last, UINT64_MAX, &told->arena, &told->part, &err))
+	if (blocks_part_since(told->blocks, 1, &threads, &programs, last, last, UINT64_MAX, &told->arena, &told->part, &err))
 		fail_msg("%s", err.text);
 	map_done(&threads);
+	map_done(&programs);
 }
 
 static void tell(struct told *told, uint32_t tid)
