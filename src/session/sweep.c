@@ -24,6 +24,7 @@
 #include "base/memory_watch.h"
 #include "base/progress.h"
 #include "base/quiet_thread.h"
+#include "base/sparse.h"
 #include "diagnose/hangs_cut.h"
 #include "graph/graph.h"
 #include "session/hang_notes.h"
@@ -671,10 +672,12 @@ int session_index(struct session *session, const struct sweep_pace *pace, size_t
 
 	arena_init(&arena);
 	blocks_be_frugal(session->blocks);
+	sparse_lie_in(blocks_folder(session->blocks, &arena));
 	r = sweep(&s, &arena, &hangs, ret_count);
 	*ret_count = r ? 0 : hangs_certain(hangs, *ret_count);
 	if (!r)
 		r = pace->before(pace->data, &(struct sweep_progress){ .hangs = *ret_count, .until_ns = judged_until(&s) });
+	sparse_lie_in(NULL);
 	sweep_done(&s);
 	arena_done(&arena);
 	return r ? r : blocks_save(session->blocks, err);

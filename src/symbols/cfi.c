@@ -143,6 +143,11 @@ static bool fde_parse(struct parser *p, const struct cfi_cie *cie, struct bytes 
 	pointers.function = start;
 	struct cfi_function function = { .start = start, .end = start + length, .first_row = p->cfi->rows.length };
 	struct cfi_state state = cie->initial;
+	if (p->cfi->bounds_only) {
+		function.first_row = p->cfi->functions.length; /* the order in which they came */
+		vec_push(&p->cfi->functions, function);
+		return true;
+	}
 	if (!cfi_run(b, cie, &pointers, &state, length, p->cfi)) {
 		/* the function is known, but not how to leave it */
 		p->cfi->rows.length = function.first_row;

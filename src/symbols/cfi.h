@@ -6,6 +6,7 @@
 #ifndef SYMBOLS_CFI_H
 #define SYMBOLS_CFI_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,7 @@ struct cfi {
 	struct vec(struct cfi_function) functions;
 	struct vec(struct cfi_row) rows;
 	uint64_t skipped;          /* entries that could not be read */
+	bool bounds_only;          /* functions get no rows */
 };
 
 struct cfi_section {

@@ -118,7 +118,7 @@ void module_names_bounds(struct module_names *m, const struct debug_places *plac
 		return;
 	m->bounded = true;
 	module_names_open(m, places);
-	if (m->have_file && unwind_cache_table(&m->file, &m->unwind, NULL) < 0)
+	if (m->have_file && unwind_cache_bounds(&m->file, &m->unwind, NULL) < 0)
 		m->unwind = (struct unwind_table){ 0 };
 }
 

@@ -155,6 +155,19 @@ int unwind_cache_table(const struct elf_file *file, struct unwind_table *ret_tab
 	return r;
 }
 
+int unwind_cache_bounds(const struct elf_file *file, struct unwind_table *ret_table, struct err *err)
+{
+	char build_id[65], path[4100];
+	int r;
+
+	if (!place_of(file, build_id, path, sizeof(path)))
+		return unwind_table_bounds(file, ret_table, err);
+	r = unwind_cache_table(file, ret_table, err);
+	if (!r && mem_is_scarce())
+		unwind_cache_take(file, ret_table);
+	return r;
+}
+
 void unwind_cache_take(const struct elf_file *file, struct unwind_table *table)
 {
 	char build_id[65], path[4100];

@@ -11,6 +11,10 @@
  * `rows_at`), which is replaced and never written in place. */
 int unwind_cache_table(const struct elf_file *file, struct unwind_table *ret_table, struct err *err);
 
+/* The same for who asks for its functions' bounds alone: of a file whose table is not kept nothing else is made, and what is kept
+ * lies in its file, where memory is scarce. */
+int unwind_cache_bounds(const struct elf_file *file, struct unwind_table *ret_table, struct err *err);
+
 /* Of a table that was just made and kept: the one in the cache's file in its place. */
 void unwind_cache_take(const struct elf_file *file, struct unwind_table *table);
 

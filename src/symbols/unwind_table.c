@@ -188,9 +188,9 @@ static void keep_code(const struct elf_file *file, struct cfi *cfi)
 	cfi->functions.length = kept;
 }
 
-int unwind_table_make(const struct elf_file *file, struct unwind_table *ret_table, struct err *err)
+static int make(const struct elf_file *file, bool bounds_only, struct unwind_table *ret_table, struct err *err)
 {
-	struct cfi cfi = { 0 };
+	struct cfi cfi = { .bounds_only = bounds_only };
 	Elf64_Shdr by_segment;
 	const Elf64_Shdr *eh_frame = elf_file_section(file, ".eh_frame"), *debug_frame = elf_file_section(file, ".debug_frame");
 	int r;
@@ -206,6 +206,16 @@ int unwind_table_make(const struct elf_file *file, struct unwind_table *ret_tabl
 	r = unwind_table_from(&cfi, ret_table, err);
 	cfi_done(&cfi);
 	return r;
+}
+
+int unwind_table_make(const struct elf_file *file, struct unwind_table *ret_table, struct err *err)
+{
+	return make(file, false, ret_table, err);
+}
+
+int unwind_table_bounds(const struct elf_file *file, struct unwind_table *ret_table, struct err *err)
+{
+	return make(file, true, ret_table, err);
 }
 
 void unwind_table_done(struct unwind_table *table)

@@ -39,6 +39,8 @@ struct unwind_table {
 
 /* -ENODATA when the module has no call frame information. */
 int unwind_table_make(const struct elf_file *file, struct unwind_table *ret_table, struct err *err);
+/* A table of its functions' bounds alone, without rules. */
+int unwind_table_bounds(const struct elf_file *file, struct unwind_table *ret_table, struct err *err);
 /* The same from functions that are sorted already (cfi_sort). */
 int unwind_table_from(const struct cfi *cfi, struct unwind_table *ret_table, struct err *err);
 void unwind_table_done(struct unwind_table *table);

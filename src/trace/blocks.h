@@ -82,6 +82,8 @@ const void *blocks_noted(struct blocks *blocks, size_t block, uint32_t kind, siz
 
 /* The index file of a trace's file, in the arena. */
 const char *blocks_index_path(struct arena *arena, const char *file, const char *folder);
+/* The folder in which the index files of the trace's first file, mostly of all, lie. */
+const char *blocks_folder(const struct blocks *blocks, struct arena *arena);
 /* Where the index is: a file; of a trace of several files the folder. */
 const char *blocks_where(const struct blocks *blocks, struct arena *arena);
 

@@ -61,6 +61,15 @@ const char *blocks_index_path(struct arena *arena, const char *file, const char 
 	return arena_printf(arena, "%s.index", file);
 }
 
+const char *blocks_folder(const struct blocks *b, struct arena *arena)
+{
+	const char *path = b->trace->files.length ? b->trace->files.items[0].path : "", *slash = strrchr(path, '/');
+
+	if (b->folder)
+		return b->folder;
+	return slash ? arena_strndup(arena, path, (size_t)(slash - path) + 1) : ".";
+}
+
 const char *blocks_where(const struct blocks *b, struct arena *arena)
 {
 	if (b->trace->files.length > 1)

@@ -11,6 +11,7 @@ struct frame_table *frame_table_new(void)
 {
 	struct frame_table *frames = mem_zalloc(sizeof(*frames));
 
+	frames->memory.aside = true;
 	sparse_reach(&frames->memory, sizeof(struct frame));
 	sparse_reach(&frames->bits_memory, sizeof(*frames->bits));
 	frames->items = frames->memory.memory;

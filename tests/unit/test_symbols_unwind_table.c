@@ -189,6 +189,31 @@ static void test_special_rules(void **state)
 	elf_file_close(&file);
 }
 
+/* Without rules the functions are the same. */
+static void test_bounds(void **state)
+{
+	char path[256] = "";
+	struct elf_file file;
+	struct unwind_table whole, bounds;
+	(void)state;
+
+	dl_iterate_phdr(libc_path, path);
+	if (!path[0]) {
+		print_message("no C library was found\n");
+		skip();
+	}
+	assert_int_equal(elf_file_open(path, &file, NULL), 0);
+	assert_int_equal(unwind_table_make(&file, &whole, NULL), 0);
+	assert_int_equal(unwind_table_bounds(&file, &bounds, NULL), 0);
+	assert_int_equal(bounds.base, whole.base);
+	assert_int_equal(bounds.function_count, whole.function_count);
+	assert_memory_equal(bounds.functions, whole.functions, whole.function_count * sizeof(*whole.functions));
+	assert_true(bounds.row_count * 100 < whole.row_count);
+	unwind_table_done(&bounds);
+	unwind_table_done(&whole);
+	elf_file_close(&file);
+}
+
 static void test_vdso(void **state)
 {
 	(void)state;
@@ -231,6 +256,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_programs),
 		cmocka_unit_test(test_special_rules),
+		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_vdso),
 		cmocka_unit_test(test_refused),
 	};
