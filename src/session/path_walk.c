@@ -12,6 +12,7 @@
 #include "graph/graph.h"
 #include "path/critical.h"
 #include "path/pools.h"
+#include "session/life.h"
 #include "symbols/file_opener.h"
 #include "symbols/module_shelf.h"
 #include "trace/blocks.h"
@@ -122,6 +123,7 @@ struct walkers {
 	size_t next;              /* part to be taken up */
 	size_t told;              /* ... of which it is known how its waits end */
 	size_t joined;            /* so many are in the fold */
+	struct life *life;        /* of the thread; NULL: it may be there all the time */
 	struct standing_ends ends; /* of the waits that stand where part `told` ends */
 	struct progress progress;
 	int status;
@@ -136,14 +138,25 @@ struct walker {
 	bool started;
 };
 
+/* The blocks that are the part of that number. */
+static void blocks_of(const struct walkers *all, size_t number, size_t *ret_first, size_t *ret_end)
+{
+	*ret_end = all->end - number * PART_BLOCKS;
+	*ret_first = *ret_end - all->first > PART_BLOCKS ? *ret_end - PART_BLOCKS : all->first;
+}
+
 static int part_make(struct walkers *all, struct walker *walker, struct part *part, struct err *err)
 {
 	const struct names_options options = { .shelf = walker->shelf };
-	size_t end = all->end - part->number * PART_BLOCKS, first = end - all->first > PART_BLOCKS ? end - PART_BLOCKS : all->first;
 	struct blocks *blocks = all->walk->session->blocks;
-	uint64_t from_ns = blocks_at(blocks, first)->from_ns, to_ns = blocks_end_ns(blocks, end - 1);
-	int r = blocks_part(blocks, first, end - 1, all->to_ns, &part->arena, &part->trace, err);
+	uint64_t from_ns, to_ns;
+	size_t first, end;
+	int r;
 
+	blocks_of(all, part->number, &first, &end);
+	from_ns = blocks_at(blocks, first)->from_ns;
+	to_ns = blocks_end_ns(blocks, end - 1);
+	r = blocks_part(blocks, first, end - 1, all->to_ns, &part->arena, &part->trace, err);
 	part->from_ns = from_ns > all->from_ns ? from_ns : all->from_ns;
 	part->to_ns = to_ns < all->to_ns ? to_ns + 1 : all->to_ns;
 	if (!r)
@@ -227,6 +240,29 @@ static void walk_part(struct walkers *all, struct part *part)
 	diagnoser_free(piece.diagnoser);
 }
 
+/* Where the thread was not there is nothing of its path; of the part behind it is needed how waits end. */
+static bool is_needed(const struct walkers *all, size_t number)
+{
+	const struct blocks *blocks = all->walk->session->blocks;
+	size_t first, end, before, unused;
+
+	blocks_of(all, number, &first, &end);
+	before = first;
+	if (number + 1 < all->count)
+		blocks_of(all, number + 1, &before, &unused);
+	return !all->life || life_is_there(all->life, blocks_at(blocks, before)->from_ns, blocks_end_ns(blocks, end - 1));
+}
+
+static void pass_over(struct walkers *all, const struct part *part)
+{
+	if (!await(all, &all->told, part->number))
+		return;
+	vec_clear(&all->ends);
+	pass_on(all, &all->told);
+	if (await(all, &all->joined, part->number))
+		pass_on(all, &all->joined);
+}
+
 /* Part after part, until there is none left. */
 static void *walk_parts(void *data)
 {
@@ -243,6 +279,10 @@ static void *walk_parts(void *data)
 		pthread_mutex_unlock(&all->lock);
 		if (part.number >= all->count)
 			return NULL;
+		if (!is_needed(all, part.number)) {
+			pass_over(all, &part);
+			continue;
+		}
 		arena_init(&part.arena);
 		r = part_make(all, walker, &part, &err);
 		if (r)
@@ -287,6 +327,8 @@ int path_walk_blocks(struct path_walk *walk, struct err *err)
 
 	mem_part(true);
 	if (all.count > 1)
+		all.life = life_of_thread(walk->session->trace, walk->tid);
+	if (all.count > 1)
 		lock_names_prepare(walk->lock_names);
 	if (end - first > PART_BLOCKS)
 		all.status = blocks_find_standing(blocks, end - PART_BLOCKS, PART_BLOCKS, &all.err);
@@ -299,6 +341,7 @@ int path_walk_blocks(struct path_walk *walk, struct err *err)
 	pthread_cond_destroy(&all.moved);
 	pthread_mutex_destroy(&all.lock);
 	vec_done(&all.ends);
+	life_free(all.life);
 	mem_part(false);
 	if (all.status)
 		*err = all.err;

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/options.h"
+#include "session/life.h"
 #include "session/recorded.h"
 #include "session/sweep.h"
 #include "trace/blocks.h"
@@ -166,9 +167,22 @@ void session_close(struct session *session)
 	if (session->temporary && session->blocks)
 		blocks_keep_to_itself(session->blocks);
 	blocks_close(session->blocks);
+	life_free(session->life);
 	if (session->trace)
 		trace_close(session->trace);
 	*session = (struct session){ 0 };
+}
+
+bool session_process_lives(struct session *s, uint32_t pid, uint64_t from_ns, uint64_t to_ns)
+{
+	if (!s->blocks)
+		return true;
+	if (!s->life || s->life_pid != pid) {
+		life_free(s->life);
+		s->life = life_of_process(s->trace, pid);
+		s->life_pid = pid;
+	}
+	return life_is_there(s->life, from_ns, to_ns);
 }
 
 /* ---- windows of a long trace ---- */

@@ -30,6 +30,8 @@ struct session {
 	struct blocks *blocks;    /* NULL: the trace is small, the scene is of all of it */
 	struct arena look_arena;  /* of what the part stands on */
 	uint32_t looks;           /* how often another stretch was turned to */
+	struct life *life;        /* of the process that was asked about last; NULL none */
+	uint32_t life_pid;
 };
 
 struct session_options {
@@ -50,6 +52,9 @@ uint64_t session_grown(const struct session *session);
 void session_save_index(struct session *session);
 /* Where that is, of a trace that is not small: a file; of a trace of several files the folder. */
 const char *session_index_path(const struct session *session, struct arena *arena);
+
+/* False when the process surely was not there at any moment from the one to the other, of a long trace. */
+bool session_process_lives(struct session *session, uint32_t pid, uint64_t from_ns, uint64_t to_ns);
 
 /* Before a question about a moment on: if it is the only one, and much lies between what is known and the moment, it is
  * answered from the head of the file before it on. What began earlier is then known as far as the recorder told it there. */

@@ -363,6 +363,16 @@ static bool take_up(struct sweep *s, struct stretch *ret_stretch)
 	return true;
 }
 
+/* Where the process that is asked about was not, nothing of it is found. Stretches are the same as without this: what is judged together is
+ * what it is judged by. */
+static bool may_hang_in(const struct sweep *s, const struct stretch *stretch)
+{
+	uint64_t from_ns = stretch->from_ns > TAIL_NS ? stretch->from_ns - TAIL_NS : 0;
+
+	return !s->options->pid ||
+	       session_process_lives(s->session, s->options->pid, from_ns, stretch->end ? UINT64_MAX : stretch->to_ns + TAIL_NS);
+}
+
 static void *judge_groups(void *data)
 {
 	struct judge *judge = data;
@@ -376,7 +386,7 @@ static void *judge_groups(void *data)
 
 		pthread_mutex_unlock(&s->lock);
 		r = keep_pace(s, stretch.from_ns);
-		if (!r)
+		if (!r && may_hang_in(s, &stretch))
 			r = judge_stretch(judge, &stretch, &err);
 		if (s->pace)
 			graph_room_done(&judge->room);
@@ -615,6 +625,8 @@ static int sweep(struct sweep *s, struct arena *arena, const struct hang **ret_h
 	if (options->to_ns && s->unknown)
 		session_hurry(s->session, s->groups.items[0].from_ns);
 	s->at_once = groups_at_once(s);
+	if (options->pid && s->unknown) /* before there are threads */
+		session_process_lives(s->session, options->pid, 0, UINT64_MAX);
 	judge_all(s);
 	for (unsigned i = 0; i < LATER_ROUNDS && !s->failed && take_up_later(s); i++)
 		judge_all(s);

@@ -129,6 +129,8 @@ static int ask_on_the_way(struct arena *arena, struct session *session, const st
 		struct hang hang = others.hangs[i];
 		const struct diagnosis *other;
 
+		if (!session_process_lives(session, q->pid, hang.start_ns, hang.end_ns))
+			continue;
 		r = session_turn_to(session, arena, &hang, 0, false, err);
 		if (r)
 			break;
