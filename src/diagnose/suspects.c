@@ -436,6 +436,19 @@ static bool listens_for_process(const struct question *q, uint32_t thread)
 	return false;
 }
 
+/* It is of a server that goes on, behind which another is suspected: what that one did for it at another time it passed on. */
+static bool only_passes_on(const struct question *q, uint32_t thread)
+{
+	for (size_t i = 0; thread && i < q->suspects->length; i++) {
+		const struct suspect *s = &q->suspects->items[i];
+
+		if (s->hop_count > 1 && s->hops[0].link == LINK_PEER && !s->followed && scene_same_process(q->scene, s->hops[0].thread, thread) &&
+		    !scene_same_process(q->scene, suspects_thread(s), thread))
+			return true;
+	}
+	return false;
+}
+
 /* What ended the same wait when it went well: in the trace that the person gives,
  * else in this one. */
 static void ask_similar(struct question *q)
@@ -461,6 +474,8 @@ static void ask_similar(struct question *q)
 	/* In one trace, who was gone before it began, or was born behind it, was not to act. */
 	if (!found->other_trace && step->now_thread && (q->scene->tables->threads[step->now_thread].end_ns <= q->from ||
 							q->scene->tables->threads[step->now_thread].start_ns >= q->to))
+		return;
+	if (!found->other_trace && only_passes_on(q, step->now_thread))
 		return;
 	if (is_waiting(q, step->now_thread) || scene_is_system(q->scene, step->now_thread) || suspects_of_another(q, found))
 		return;

@@ -20,11 +20,27 @@ static bool is_inside(const struct question *q, const struct wait *w)
 	       (wait_is_in_kernel(w) && w->kind != WAIT_KIND_vfork);
 }
 
-/* A thread of it does, and none is known to be at work for who asked: it only waits for others, or by its loop, or comes and goes itself. */
-static bool goes_on_serving(const struct question *q, uint32_t server, uint64_t since_ns)
+/* It began that long after the server was asked, and so did something else in between. */
+static bool began_late(const struct question *q, const struct wait *w, uint64_t since_ns)
+{
+	return w->start_ns > since_ns + limit_of(q->scene, LIMIT_serving_before_ns) + limit_of(q->scene, LIMIT_turned_to_ns);
+}
+
+/* It has come back to its loop since. */
+static bool came_back(const struct question *q, uint32_t thread, uint64_t since_ns)
+{
+	const struct wait *w = stands_in(q, thread);
+
+	return w && wait_is_loop_rest(w) && began_late(q, w, since_ns);
+}
+
+/* A thread of it does, and none is known to be at work for who asked: it only waits for others, or by its loop, or did something else in
+ * between. */
+static bool goes_on_serving(const struct question *q, uint32_t server, const struct descriptor *asks, uint64_t since_ns)
 {
 	struct request_asked asked = { .thread = q->wait->thread, .since_ns = since_ns, .from_ns = q->from, .to_ns = q->to };
-	uint32_t at_work = serving_thread(q->scene, q->inquiry->ends, server, &asked);
+	uint32_t holder = serving_holder(q->scene, q->inquiry->ends, ends_far(q->inquiry->ends, asks), &asked);
+	uint32_t at_work = holder && scene_same_process(q->scene, holder, server) ? holder : 0;
 	const struct wait *w = at_work ? stands_in(q, at_work) : NULL;
 	bool goes = comes_and_goes(q, server);
 
@@ -33,10 +49,11 @@ static bool goes_on_serving(const struct question *q, uint32_t server, uint64_t 
 	if (w && rule_holds(q->scene, RULE_turned_inside) && is_inside(q, w) &&
 	    (w->start_ns >= since_ns || suspects_at_work_before(q, server, w->start_ns + limit_of(q->scene, LIMIT_asked_before_ns)) == at_work))
 		return false;
-	if (!goes && w && !comes_and_goes(q, at_work) && w->kind != WAIT_KIND_poll && w->kind != WAIT_KIND_epoll && w->kind != WAIT_KIND_read)
+	if (!goes && w && !comes_and_goes(q, at_work) && !began_late(q, w, since_ns) && w->kind != WAIT_KIND_poll && w->kind != WAIT_KIND_epoll &&
+	    w->kind != WAIT_KIND_read)
 		return false;
 	SCENE_EACH_MATE(q->scene, server, i)
-		goes |= q->scene->tables->threads[i].end_ns >= q->to && comes_and_goes(q, i);
+		goes |= q->scene->tables->threads[i].end_ns >= q->to && (comes_and_goes(q, i) || came_back(q, i, since_ns));
 	return goes;
 }
 
@@ -150,6 +167,7 @@ void ask_behind_server(struct question *q)
 	uint64_t client = w->kind == WAIT_KIND_epoll || w->kind == WAIT_KIND_poll ? own_ends_only_client(q->scene, ends, w) : 0;
 	uint64_t object = w->kind == WAIT_KIND_epoll || client ? client : w->kind == WAIT_KIND_poll ? w->detail : w->object;
 	uint64_t since = owed_upstream_since(q->scene, serving_asked_since(q->scene, q->episode));
+	const struct descriptor *asks = NULL;
 	uint32_t server = 0, maybe = 0, other;
 
 	if (w->end != WAIT_END_OPEN || w->idle || only_looks(q) || !object ||
@@ -158,6 +176,7 @@ void ask_behind_server(struct question *q)
 	for (uint32_t i = row.count; i-- > 0 && !server; ) {
 		const struct descriptor *d = ends_at(ends, row, i);
 
+		asks = d->at.object == object && !asks ? d : asks;
 		if (d->at.object == object && d->at.access & DESCRIPTOR_SPOKE_LAST && owed_is_upstream(ends, d))
 			server = suspects_neighbour(q->scene, ends, d, q->from, q->to);
 		/* others do not tell who spoke last */
@@ -165,7 +184,7 @@ void ask_behind_server(struct question *q)
 			maybe = suspects_neighbour(q->scene, ends, d, q->from, q->to);
 	}
 	maybe = server ? server : maybe;
-	if (!maybe || scene_same_process(q->scene, maybe, w->thread) || !goes_on_serving(q, maybe, serving_asked_since(q->scene, q->episode)))
+	if (!maybe || scene_same_process(q->scene, maybe, w->thread) || !goes_on_serving(q, maybe, asks, serving_asked_since(q->scene, q->episode)))
 		return;
 	if (server && (suspect_all_behind(q, server, since, false) || suspect_all_behind(q, server, since, true)))
 		return;
