@@ -50,6 +50,14 @@ static bool is_for_child(const struct investigation *v, const struct wait *w, ui
 	return true;
 }
 
+/* It has not ended. */
+static bool lives(const struct investigation *v, uint32_t pid)
+{
+	uint32_t process = tables_process(v->scene->tables, pid, v->request->to_ns - 1);
+
+	return process && v->scene->tables->threads[process].end_ns >= v->request->to_ns;
+}
+
 /* How sure it is that the wait is for that thread, by what stood; 0: by nothing of this kind. */
 static uint8_t surety(const struct investigation *v, const struct episode *e, uint32_t thread, enum walk_link link)
 {
@@ -74,6 +82,78 @@ static uint8_t surety(const struct investigation *v, const struct episode *e, ui
 	return link == LINK_CHILD && is_for_child(v, w, thread) ? (uint8_t)limit_of(v->scene, LIMIT_standing_only_thread) : 0;
 }
 
+/* What a wait is for, where that is one thing. */
+static uint64_t only_awaited(const struct wait *w)
+{
+	return w->kind == WAIT_KIND_read || w->kind == WAIT_KIND_write ? w->object : w->kind == WAIT_KIND_poll && w->argument == 1 ? w->detail : 0;
+}
+
+/* Who has that end, beside who waits, is the thread's process, or one that only awaits the end of a program that it started, which has that from it. */
+static bool has_it_alone(const struct investigation *v, uint32_t pid, uint32_t thread)
+{
+	const struct scene *scene = v->scene;
+	uint32_t its = scene_pid(scene, thread), process = tables_process(scene->tables, pid, v->request->to_ns - 1);
+	const struct wait *w = process ? scene_stands_until(scene, process, v->request->to_ns) : NULL;
+	const struct wait *own = scene_stands_until(scene, thread, v->request->to_ns);
+
+	if (pid == its)
+		return true;
+	if (w && w->kind == WAIT_KIND_child && scene_descends_from(scene, thread, pid))
+		return true;
+	return own && own->kind == WAIT_KIND_child && process && scene_descends_from(scene, process, its);
+}
+
+/* Nobody but the thread's process can end the wait: it alone has the other end of the one pipe, or connection, that is waited on. */
+static bool faces_alone(const struct investigation *v, const struct wait *w, uint32_t thread)
+{
+	const struct ends *ends = &v->diagnoser->ends;
+	uint64_t object = only_awaited(w);
+	uint32_t pid = scene_pid(v->scene, w->thread), own = 0, others = 0;
+	struct row row = object ? ends_of_object(ends, object) : (struct row){ 0 };
+	bool pipe = scene_is_pipe(object);
+	uint8_t needed = w->kind == WAIT_KIND_write ? 1 : 2;
+
+	for (uint32_t i = 0; pipe && i < row.count; i++) {
+		const struct descriptor *d = ends_at(ends, row, i);
+
+		if (!(d->at.access & needed) || !lives(v, d->pid))
+			continue;
+		if (d->pid == pid || !has_it_alone(v, d->pid, thread))
+			return false;
+		others++;
+	}
+	for (uint32_t i = row.count; !pipe && i-- > 0 && !own; )
+		own = ends_at(ends, row, i)->pid == pid ? i + 1 : 0;
+	if (own) {
+		const struct descriptor *d = ends_at(ends, row, own - 1);
+		struct row far = d->at.kind == OBJECT_KIND_tcp || d->at.kind == OBJECT_KIND_unix_stream || d->at.kind == OBJECT_KIND_unix_seqpacket
+			? ends_far(ends, d) : (struct row){ 0 };
+
+		for (uint32_t i = 0; i < far.count; i++) {
+			if (!lives(v, ends_at(ends, far, i)->pid))
+				continue;
+			if (!has_it_alone(v, ends_at(ends, far, i)->pid, thread))
+				return false;
+			others++;
+		}
+	}
+	return others > 0;
+}
+
+/* Nothing of it is inferred: it stood in one wait nearly all of the time, which nobody but that thread can end. */
+static bool is_exact(const struct investigation *v, uint32_t waiting, uint32_t thread, bool by_socket)
+{
+	const struct episode *e = scene_episode(v->scene, waiting, v->request->to_ns - 1);
+	uint64_t from = v->request->from_ns, to = v->request->to_ns;
+	const struct wait *w;
+
+	if (!e || e->end_ns < to || !nearly_all(v->scene, to - (e->start_ns > from ? e->start_ns : from), to - from) ||
+	    !is_only_thread(v->scene, thread, to))
+		return false;
+	w = &v->scene->waits[e->last];
+	return w->end == WAIT_END_OPEN && (is_for_child(v, w, thread) || ((by_socket || scene_is_pipe(only_awaited(w))) && faces_alone(v, w, thread)));
+}
+
 static uint8_t weaker(uint8_t a, uint8_t b)
 {
 	return a < b ? a : b;
@@ -90,9 +170,19 @@ static bool has_children(const struct investigation *v, uint32_t thread)
 	return false;
 }
 
+/* How much of a hop must be told by what stood: what is exact beside that counts, too; by sockets or not. */
+enum exact { EXACT_NOT, EXACT_NO_SOCKET, EXACT };
+
+static uint8_t hop_surety(const struct investigation *v, const struct episode *e, uint32_t waiting, uint32_t thread, enum walk_link link, enum exact exact)
+{
+	uint8_t sure = e && e->thread == waiting ? surety(v, e, thread, link) : 0;
+
+	return sure || exact == EXACT_NOT || !is_exact(v, waiting, thread, exact == EXACT) ? sure : (uint8_t)rule_infos[RULE_exact_way].weight;
+}
+
 /* Of the steps from the victim to the culprit, and of what closes the circle; 0 when one
  * of them rests on something else. */
-static uint8_t way_surety(const struct investigation *v)
+static uint8_t way_surety(const struct investigation *v, enum exact exact)
 {
 	const struct piece *p = &v->pieces.items[v->culprit->biggest];
 	uint32_t step = investigation_culprit_step(v);
@@ -108,15 +198,20 @@ static uint8_t way_surety(const struct investigation *v)
 		return 0;
 	for (uint32_t at = step; at; at = v->steps.items[at].parent) {
 		const struct walk_step *s = &v->steps.items[at];
+		/* whom a server serves as it runs is not known */
+		enum exact own = exact == EXACT && at == step && p->state != SPAN_WAITING ? EXACT_NO_SOCKET : exact;
 
-		least = weaker(least, s->episode ? surety(v, &v->scene->episodes[s->episode - 1], s->thread, s->link) : 0);
+		least = weaker(least, hop_surety(v, s->episode ? &v->scene->episodes[s->episode - 1] : NULL, v->steps.items[s->parent].thread, s->thread,
+						 s->link, own));
 	}
+	/* each reads from the other's connection, as a client and a server at rest do: that closes none */
 	if (p->charge == CHARGE_CIRCLE) {
 		const struct wait *w = &v->scene->waits[p->wait];
 		const struct fork *fork = investigation_fork_of(v, w->episode);
 		const struct suspect *s = fork && fork->count ? &fork->suspects[fork->chosen] : NULL;
 
-		least = s ? weaker(least, surety(v, &v->scene->episodes[w->episode], suspects_thread(s), s->hops[s->hop_count - 1].link)) : 0;
+		least = s ? weaker(least, hop_surety(v, &v->scene->episodes[w->episode], w->thread, suspects_thread(s), s->hops[s->hop_count - 1].link,
+						     exact == EXACT ? EXACT_NO_SOCKET : exact)) : 0;
 	}
 	return least;
 }
@@ -270,7 +365,8 @@ static void judge_share(struct investigation *v)
 	d->covers_ns = ns;
 }
 
-void certainty_judge(struct investigation *v)
+/* True: where each hop is exact the answer may be surer. */
+static bool judge(struct investigation *v)
 {
 	struct diagnosis *d = v->d;
 	uint8_t sure;
@@ -289,28 +385,52 @@ void certainty_judge(struct investigation *v)
 			d->last_wait = p->wait;
 	}
 	if (!v->culprit || d->culprit.kind != ACTOR_THREAD)
-		return;
+		return false;
 	/* The way there may stand as it will: that one of many had the processor for a part of the time is no more than that. */
 	if (d->queued_ns && !most_of(v->scene, d->hog_ns, d->queued_ns))
-		return;
+		return false;
 	judge_share(v);
 	if (looks_in_vain(v)) {
 		d->confidence = weaker(d->confidence, (uint8_t)limit_of(v->scene, LIMIT_loop_unknown));
-		return;
+		return false;
 	}
 	if (ends_at_waiting(v)) {
 		d->confidence = weaker(d->confidence, (uint8_t)rule_infos[RULE_waits_itself].weight);
-		return;
+		return false;
 	}
-	sure = way_surety(v);
-	if (!sure && waits_for_unknown(v))
+	sure = way_surety(v, EXACT_NOT);
+	if (!sure && waits_for_unknown(v)) {
 		d->confidence = weaker(d->confidence, (uint8_t)limit_of(v->scene, LIMIT_word_unknown));
+		return false;
+	}
 	if (!d->covers_ns && sure && sure >= d->confidence) {
 		d->confidence = sure;
 		/* of the rest of it nothing is said */
 		if (d->began_ns || d->ended_ns)
-			return;
+			return false;
 		d->rests_on = d->circle_count ? "each wait of the circle, and who holds what it is for, stood like this for the whole time"
 					      : "each wait on the way, and who holds what it is for, stood like this for the whole time";
 	}
+	return !sure && !d->covers_ns;
+}
+
+/* What the last one on the way does explains itself. */
+static bool ends_plainly(const struct investigation *v)
+{
+	const struct piece *p = &v->pieces.items[v->culprit->biggest];
+
+	return p->charge == CHARGE_CIRCLE || p->state != SPAN_WAITING || !p->wait || !needs_another(&v->scene->waits[p->wait]);
+}
+
+void certainty_judge(struct investigation *v)
+{
+	bool may_be_exact = judge(v);
+	uint8_t sure;
+
+	v->d->by_links = v->d->confidence;
+	if (!may_be_exact || !v->request->now || !rule_holds(v->scene, RULE_exact_way) || !ends_plainly(v))
+		return;
+	sure = way_surety(v, EXACT);
+	if (sure > v->d->confidence)
+		v->d->confidence = sure;
 }

@@ -151,6 +151,7 @@ struct diagnosis {
 	bool source;                  /* not the culprit's thread, but the interrupt's source on which it waited */
 	bool far;                     /* and that is another machine */
 	uint8_t confidence;
+	uint8_t by_links;             /* the same by the links of the way alone, whatever of it is exact: what nobody asked about is told by that */
 	uint32_t last_wait;           /* of the culprit, in which it still was; 0 none */
 	uint64_t covers_ns;           /* for which the culprit was at it, where that is a small part of the window; 0: it is not */
 	bool person;                  /* the culprit waits for its user */

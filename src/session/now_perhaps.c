@@ -27,7 +27,7 @@ const struct actor *now_perhaps_keeper(const struct diagnosis *d)
 
 static uint8_t sure_of(const struct diagnosis *d)
 {
-	return d->culprit.kind == ACTOR_THREAD || !d->path_count ? d->confidence : d->path[d->path_count - 1].confidence;
+	return d->culprit.kind == ACTOR_THREAD || !d->path_count ? d->by_links : d->path[d->path_count - 1].confidence;
 }
 
 /* It waits for what somebody types; or it is who was asked, and listens to all of its clients. */

@@ -58,7 +58,7 @@ bool now_ends_known(const struct scene *scene, const struct diagnosis *d)
 	uint32_t thread = d->culprit.kind == ACTOR_THREAD ? d->culprit.thread : 0;
 	const struct wait *w = thread ? scene_stands_until(scene, thread, scene->end_ns) : NULL;
 
-	if (!thread || d->path_count < 2 || scene_same_process(scene, thread, d->victim.thread) || d->confidence < limit_of(scene, LIMIT_told_owed))
+	if (!thread || d->path_count < 2 || scene_same_process(scene, thread, d->victim.thread) || d->by_links < limit_of(scene, LIMIT_told_owed))
 		return false;
 	if (d->circle_count > 1 || !w)
 		return true;
@@ -68,7 +68,7 @@ bool now_ends_known(const struct scene *scene, const struct diagnosis *d)
 
 bool now_doubted(const struct scene *scene, struct names *names, const struct standing *s, const struct diagnosis *d)
 {
-	return s->owed && !s->dead && d && d->confidence >= limit_of(scene, LIMIT_told_doubted) && !d->person && d->culprit.thread &&
+	return s->owed && !s->dead && d && d->by_links >= limit_of(scene, LIMIT_told_doubted) && !d->person && d->culprit.thread &&
 	       !scene_same_process(scene, d->culprit.thread, s->thread) && !waits_for_news(scene, names, d);
 }
 
@@ -81,9 +81,9 @@ bool now_sure(const struct scene *scene, struct names *names, const struct stand
 	if (s->dead || (s->blocked && rule_holds(scene, RULE_blocked_unasked)))
 		return true;
 	if (s->maybe)
-		return d->circle_count > 1 && circle_stands(scene, d, from_ns) && d->confidence >= sure && !d->person;
+		return d->circle_count > 1 && circle_stands(scene, d, from_ns) && d->by_links >= sure && !d->person;
 	if (!s->owed)
-		return d->confidence >= sure || (d->confidence >= end && d->path_count > 1 && d->path[1].confidence >= sure);
-	return d->confidence >= end && !d->person && !waits_for_news(scene, names, d) && !ends_unknown(scene, d) &&
+		return d->by_links >= sure || (d->by_links >= end && d->path_count > 1 && d->path[1].confidence >= sure);
+	return d->by_links >= end && !d->person && !waits_for_news(scene, names, d) && !ends_unknown(scene, d) &&
 	       (d->far || d->circle_count > 1 || (d->culprit.thread && d->culprit.thread != s->thread));
 }
