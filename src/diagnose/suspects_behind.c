@@ -53,7 +53,7 @@ static bool goes_on_serving(const struct question *q, uint32_t server, const str
 	    w->kind != WAIT_KIND_read)
 		return false;
 	SCENE_EACH_MATE(q->scene, server, i)
-		goes |= q->scene->tables->threads[i].end_ns >= q->to && (comes_and_goes(q, i) || came_back(q, i, since_ns));
+		goes |= q->scene->tables->threads[i].end_ns >= q->to && (comes_and_goes(q, i) || (i != at_work && came_back(q, i, since_ns)));
 	return goes;
 }
 

@@ -260,17 +260,19 @@ static bool rests_in_pool(const struct question *q, uint32_t thread)
 	return false;
 }
 
-/* It awaits the end of what it started, which has the same end of the pipe from it: as shells do that run a pipeline's part. */
-static bool has_handed_on(const struct question *q, struct row row, uint32_t thread, uint8_t needed)
+/* It awaits the end of what it started, which has the same end of the pipe from it: as shells do that run a pipeline's part. `soon`: and which it began as it was
+ * young itself; one that did something else before may have read there itself. */
+static bool has_handed_on(const struct question *q, struct row row, uint32_t thread, uint8_t needed, bool soon)
 {
 	const struct wait *w = rule_holds(q->scene, RULE_handed_on) ? stands_in(q, thread) : NULL;
+	uint64_t until = serving_born(q->scene, thread) + limit_of(q->scene, LIMIT_handed_on_ns);
 	uint32_t pid = scene_pid(q->scene, thread);
 
 	for (uint32_t i = 0; w && w->kind == WAIT_KIND_child && i < row.count; i++) {
 		const struct descriptor *d = ends_at(q->inquiry->ends, row, i);
 		uint32_t other = d->pid != pid && d->at.access & needed ? tables_process(q->scene->tables, d->pid, q->from) : 0;
 
-		if (other && alive(q, other) && scene_descends_from(q->scene, other, pid))
+		if (other && alive(q, other) && scene_descends_from(q->scene, other, pid) && (!soon || serving_born(q->scene, other) <= until))
 			return true;
 	}
 	return false;
@@ -291,7 +293,7 @@ static bool is_only_reader(const struct question *q, uint64_t object, uint32_t t
 		const struct descriptor *d = ends_at(q->inquiry->ends, row, i);
 		uint32_t other = d->at.access & 1 ? tables_process(q->scene->tables, d->pid, q->from) : 0;
 
-		if (other && !scene_same_process(q->scene, other, thread) && !has_handed_on(q, row, other, 1))
+		if (other && !scene_same_process(q->scene, other, thread) && !has_handed_on(q, row, other, 1, false))
 			return false;
 	}
 	return thread && row.count;
@@ -328,7 +330,7 @@ void suspect_ends_of(struct question *q, uint64_t object)
 			uint32_t thread = tables_process(tables, d->pid, q->from);
 			uint32_t *known = &oldest[has_both_ends(ends, row, d->pid)];
 
-			if (thread && alive(q, thread) && !has_handed_on(q, row, thread, needed) &&
+			if (thread && alive(q, thread) && !has_handed_on(q, row, thread, needed, true) &&
 			    (!*known || tables->threads[thread].start_ns < tables->threads[*known].start_ns))
 				*known = thread;
 		}
