@@ -84,6 +84,37 @@ bool hangs_began_to_wait(const struct finder *f, const struct episode *e)
 	}
 }
 
+/* The thread of its own process that it woke just before it began to wait; 0 none. */
+static uint32_t told_before(const struct scene *scene, const struct episode *e)
+{
+	uint32_t i = scene_wakes_from(scene, e->thread, e->start_ns);
+
+	if (i-- == scene->threads[e->thread].wake || scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) < e->start_ns)
+		return 0;
+	return scene_same_process(scene, scene->wakes[i].target, e->thread) ? scene->wakes[i].target : 0;
+}
+
+bool hangs_own_answer_late(const struct finder *f, const struct episode *e)
+{
+	const struct scene *scene = f->scene;
+	const struct wait *w = &scene->waits[e->last];
+	const struct place *p = hangs_place_of(f, w);
+	uint32_t told;
+
+	if (hangs_is_unattended(f) || w->end != WAIT_END_THREAD || (w->kind != WAIT_KIND_read && (w->kind != WAIT_KIND_poll || w->argument > 1)) ||
+	    !scene_same_process(scene, w->waker, e->thread) || !p || p->visits <= limit_of(scene, LIMIT_trips_unasked) ||
+	    e->end_ns - e->start_ns <= p->next_ns * limit_of(scene, LIMIT_trips_late))
+		return false;
+	told = told_before(scene, e);
+	if (!told || told == w->waker)
+		return told;
+	/* it handed that on to the one that answered */
+	for (uint32_t i = scene_wakes_from(scene, told, e->start_ns); i < scene_wakes_end(scene, told) && scene->wakes[i].time < e->end_ns; i++)
+		if (scene->wakes[i].target == w->waker)
+			return true;
+	return false;
+}
+
 /* How long a thread is away from a place to which it comes again and again. */
 struct rounds {
 	uint64_t total_ns, longest_ns, next_ns;

@@ -9,6 +9,8 @@
 bool hangs_left_its_clock(const struct finder *f, const struct episode *e);
 /* The thread that stands for its process went to wait, where it does not come back to, for another of its process, or for a server. */
 bool hangs_began_to_wait(const struct finder *f, const struct episode *e);
+/* Over a connection to itself its process's own threads answered it again and again, each time in a small part of the time that this answer took. */
+bool hangs_own_answer_late(const struct finder *f, const struct episode *e);
 
 /* It came again and again to a place, and stayed away once, in waits as it always had in between: offers that time. */
 void hangs_left_round(struct finder *f, void (*offer)(struct finder *f, enum rule_id rule, uint64_t from_ns, uint64_t to_ns));
