@@ -1,5 +1,7 @@
 /* Which long waits are hangs: the rules of the stage HANG (rules.def), asked in their
  * order about each episode. */
+#include <signal.h>
+
 #include "diagnose/broken_off.h"
 #include "diagnose/diagnoser.h"
 #include "diagnose/group_limit.h"
@@ -269,12 +271,21 @@ static bool is_not_accepted(const struct finder *f, const struct episode *e)
 	return false;
 }
 
-/* Whoever has been stopped for longer than the recording was put aside by somebody, and nobody seen then had it go on. */
+/* Whoever has been stopped for longer than the recording was put aside by somebody, and nobody seen then had it go on, or a person had, who had
+ * pressed the key for that at its terminal. */
+static bool is_put_aside(const struct finder *f, const struct episode *e)
+{
+	const struct wait *w = last_of(f, e);
+
+	return !f->options->pid && hangs_stood_before(f, e) &&
+	       (w->end == WAIT_END_OPEN || (w->argument == SIGTSTP && rule_holds(f->scene, RULE_put_aside)));
+}
+
 static bool is_stopped(const struct finder *f, const struct episode *e)
 {
 	if (last_of(f, e)->kind != WAIT_KIND_stop || stopped_as_a_whole(f, e) || hangs_was_suspended(f, e))
 		return false;
-	if (!f->options->pid && last_of(f, e)->end == WAIT_END_OPEN && hangs_stood_before(f, e))
+	if (is_put_aside(f, e))
 		f->hang->weight = (uint32_t)limit_of(f->scene, LIMIT_put_aside_weight);
 	return true;
 }

@@ -208,7 +208,8 @@ void ask_process(struct question *q)
 {
 	const struct tables *tables = q->scene->tables;
 	uint32_t pid = scene_pid(q->scene, q->episode->thread), others = 0, other = 0;
-	bool shared = wait_is_shared(q->wait) || word_shared(q->inquiry->ends, q->wait);
+	/* a semaphore of the system's is whoever's that knows its number */
+	bool shared = q->wait->kind == WAIT_KIND_semaphore || wait_is_shared(q->wait) || word_shared(q->inquiry->ends, q->wait);
 	/* Somebody waits for one that went on by a time limit of its own: it may have slept, as interpreters do. */
 	bool slept = q->wait->end == WAIT_END_TIMEOUT && q->waiting_count > 1;
 
