@@ -252,6 +252,19 @@ static bool ended_by_alarm(const struct scene *scene, const struct wait *w)
 	return t->end_ns > w->end_ns + limit_of(scene, LIMIT_fails_ns) || !t->exit_code;
 }
 
+/* It listened to one thing until its own time limit, perhaps again and again, the last thing that it waited for, and then it ended well: nobody was to
+ * tell it anything there. */
+static bool ended_well_by_clock(const struct scene *scene, const struct wait *w)
+{
+	const struct thread *t = &scene->tables->threads[w->thread];
+	const struct wait *last = &scene->waits[scene_waits_end(scene, w->thread) - 1];
+
+	while (w < last && w->end == WAIT_END_TIMEOUT && w[1].kind == w->kind && w[1].detail == w->detail)
+		w++;
+	return w->kind == WAIT_KIND_poll && w->argument <= 1 && w->end == WAIT_END_TIMEOUT && t->tid == t->pid && !t->exit_code &&
+	       t->end_ns < scene->end_ns && t->end_ns <= w->end_ns + limit_of(scene, LIMIT_fails_ns) && w == last;
+}
+
 /* A sleep, or a wait for a signal, that a time of its own ended: a program takes its time by it, where nobody asks. */
 static bool is_timed(const struct finder *f, const struct episode *e)
 {
@@ -259,7 +272,7 @@ static bool is_timed(const struct finder *f, const struct episode *e)
 
 	if (!hangs_is_left_alone(f) || !rule_holds(f->scene, RULE_takes_its_time))
 		return false;
-	if (ended_by_alarm(f->scene, w))
+	if (ended_by_alarm(f->scene, w) || ended_well_by_clock(f->scene, w))
 		return true;
 	return (w->kind == WAIT_KIND_sleep && w->end == WAIT_END_TIMEOUT && !loop_is(f->scene, e)) ||
 	       (w->end == WAIT_END_TIMEOUT && rule_holds(f->scene, RULE_word_sleep) && word_sleep_is(f->diagnoser->names, f->scene->tables, w)) ||

@@ -180,10 +180,23 @@ static bool is_pipe(uint64_t object)
 	return object_kind(object) == OBJECT_KIND_pipe || object_kind(object) == OBJECT_KIND_fifo;
 }
 
+/* A pair of connected sockets, of which no other process has an end. */
+static bool is_own_pair(const struct ends *ends, uint64_t object, uint32_t pid)
+{
+	struct row row = ends_of_object(ends, object), far = { 0 };
+
+	if (object_kind(object) != OBJECT_KIND_unix_stream || !nobody_else_has(ends, object, pid))
+		return false;
+	far = ends_far(ends, ends_at(ends, row, row.count - 1));
+	return far.count && nobody_else_has(ends, ends_at(ends, far, 0)->at.object, pid);
+}
+
 static bool sleeps_by_own_pipe(const struct scene *scene, const struct ends *ends, const struct wait *w)
 {
+	uint32_t pid = scene_pid(scene, w->thread);
+
 	return w->kind == WAIT_KIND_poll && w->argument == 1 && w->timeout_ns && (w->end == WAIT_END_TIMEOUT || w->end == WAIT_END_OPEN) &&
-	       is_pipe(w->detail) && nobody_else_has(ends, w->detail, scene_pid(scene, w->thread)) && is_only_thread(scene, w);
+	       ((is_pipe(w->detail) && nobody_else_has(ends, w->detail, pid)) || is_own_pair(ends, w->detail, pid)) && is_only_thread(scene, w);
 }
 
 /* Behind a thread's waits there may be room in the column, and nothing is written there. */
