@@ -173,10 +173,18 @@ static uint64_t asker_born(const struct candidate *c)
 	return born > before ? born - before : 0;
 }
 
+/* At the earliest; 0: not known. */
+static uint64_t asked_since(const struct candidate *c)
+{
+	uint64_t born = asker_born(c);
+
+	return born > c->asked->since_ns ? born : c->asked->since_ns;
+}
+
 static enum at_work work_of(const struct candidate *c)
 {
 	const struct request_asked *asked = c->asked;
-	uint64_t half = (asked->to_ns - asked->from_ns) / 2, earliest = asker_born(c);
+	uint64_t half = (asked->to_ns - asked->from_ns) / 2;
 	struct state_times times;
 
 	scene_state_times(c->scene, c->thread, asked->from_ns, asked->to_ns, &times);
@@ -184,8 +192,7 @@ static enum at_work work_of(const struct candidate *c)
 		return WORK_RUNS;
 	if (!c->episode)
 		return WORK_NONE;
-	earliest = earliest > asked->since_ns ? earliest : asked->since_ns;
-	return work_of_wait(c->scene, c->ends, c->wait, asked, began(c) >= earliest, asked->unaccepted && is_only_thread(c->scene, c->thread));
+	return work_of_wait(c->scene, c->ends, c->wait, asked, began(c) >= asked_since(c), asked->unaccepted && is_only_thread(c->scene, c->thread));
 }
 
 static uint32_t cost_of_work(const struct candidate *c, enum at_work work)
@@ -243,13 +250,12 @@ static bool served_another(const struct candidate *c)
 /* It was made, or began to wait with no limit so short that it may have waited there before, long after that was asked. */
 static bool came_late(const struct candidate *c)
 {
-	const struct request_asked *asked = c->asked;
-	uint64_t until = asked->since_ns + limit_of(c->scene, LIMIT_serving_before_ns) + limit_of(c->scene, LIMIT_turned_to_ns);
+	uint64_t since = asked_since(c), until = since + limit_of(c->scene, LIMIT_serving_before_ns) + limit_of(c->scene, LIMIT_turned_to_ns);
 
-	if (!asked->since_ns)
+	if (!since)
 		return false;
 	return serving_born(c->scene, c->thread) > until ||
-	       (c->episode->slices == 1 && c->wait->start_ns > until && (!c->wait->timeout_ns || c->wait->timeout_ns > asked->to_ns - asked->since_ns));
+	       (c->episode->slices == 1 && c->wait->start_ns > until && (!c->wait->timeout_ns || c->wait->timeout_ns > c->asked->to_ns - since));
 }
 
 /* It sleeps and looks since before anything is known of it: as one does that looks after something by its clock. */
