@@ -1,15 +1,19 @@
 #include "base/sparse.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define SPARSE_LEAST ((size_t)64 << 10)
 #define ASIDE_LEAST ((size_t)1 << 20)
+#define ROOM_LEAST ((uint64_t)1 << 30)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char *folder;
@@ -24,6 +28,14 @@ void sparse_lie_in(const char *path)
 	pthread_mutex_unlock(&lock);
 }
 
+/* A page for which the disk has no room ends the process. */
+static bool has_room(int fd)
+{
+	struct statfs about;
+
+	return !fstatfs(fd, &about) && about.f_type != TMPFS_MAGIC && (uint64_t)about.f_bavail * (uint64_t)about.f_bsize >= ROOM_LEAST;
+}
+
 static int file_without_name(size_t bytes)
 {
 	int fd = -1;
@@ -32,7 +44,7 @@ static int file_without_name(size_t bytes)
 	if (folder)
 		fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	pthread_mutex_unlock(&lock);
-	if (fd >= 0 && ftruncate(fd, (off_t)bytes) < 0) {
+	if (fd >= 0 && (!has_room(fd) || ftruncate(fd, (off_t)bytes) < 0)) {
 		close(fd);
 		return -1;
 	}

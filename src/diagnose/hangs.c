@@ -488,6 +488,7 @@ static const struct hangs_found *find_all(struct diagnoser *diagnoser, const str
 	for (f.thread = 1; f.thread < f.scene->thread_count; f.thread++) {
 		size_t before = f.hangs.length;
 
+		scene_spare(f.scene);
 		if (!hangs_asks_about(f.scene, options, f.thread))
 			continue;
 		f.leads = leads_process(f.scene, f.thread) || is_made_to_end(f.scene, f.thread);
@@ -511,6 +512,7 @@ static const struct hangs_found *find_all(struct diagnoser *diagnoser, const str
 	for (size_t i = 0; i < f.hangs.length; i++) {
 		struct hang *hang = &f.hangs.items[i];
 
+		scene_spare(f.scene);
 		if (!options->pid)
 			hangs_hand_down(f.scene, hang);
 		hangs_name(f.scene, hang);

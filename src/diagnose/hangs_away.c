@@ -379,6 +379,7 @@ static bool awaits_timer_thread(const struct finder *f, const struct episode *e)
 	    (wait_has_owner(w) && w->hint_kind != HINT_KIND_thread_exit))
 		return false;
 	its = &scene->waits[sleep->last];
+	scene_need_spans(scene, w->waker);
 	return its->end == WAIT_END_TIMEOUT && sleep->end_ns <= e->end_ns && most_of(scene, sleep->end_ns - sleep->start_ns, e->end_ns - e->start_ns) &&
 	       sleep->start_ns >= t->start_ns && sleep->start_ns - t->start_ns <= limit_of(scene, LIMIT_look_queued_ns) &&
 	       scene->threads[w->waker].running_ns < limit_of(scene, LIMIT_timer_ran_ns) &&

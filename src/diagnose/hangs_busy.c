@@ -259,7 +259,8 @@ void hangs_stretches(struct finder *f)
 	uint64_t begin = 0;
 	bool open = false;
 
-	for (uint32_t i = 0; i <= t->span_count; i++) {
+	scene_need_spans(f->scene, f->thread);
+	for (uint32_t i = 0; i <= t->span_count; i++, scene_need_spans(f->scene, f->thread)) {
 		const struct span *s = &t->spans[i];
 		bool breaks = i == t->span_count || s->state == SPAN_ABSENT || s->state == SPAN_UNKNOWN ||
 			      ((s->state == SPAN_WAITING || s->state == SPAN_STOPPED) && span_end(s) - s->start_ns > limit_of(f->scene, LIMIT_pause_ns));

@@ -68,9 +68,11 @@ static uint64_t gather(const struct finder *f, uint32_t thread, const struct epi
 {
 	const struct scene *scene = f->scene;
 	const struct scene_thread *t = &scene->threads[thread];
-	uint32_t i = t->span_count && t->spans[0].start_ns > e->start_ns ? 0 : scene_span_index(scene, thread, e->start_ns);
 	uint64_t ran = 0;
+	uint32_t i;
 
+	scene_need_spans(scene, thread);
+	i = t->span_count && t->spans[0].start_ns > e->start_ns ? 0 : scene_span_index(scene, thread, e->start_ns);
 	for (; i < t->span_count && t->spans[i].start_ns < e->end_ns; i++) {
 		const struct span *s = &t->spans[i];
 		uint64_t from = s->start_ns > e->start_ns ? s->start_ns : e->start_ns, to = span_end(s) < e->end_ns ? span_end(s) : e->end_ns;
@@ -83,6 +85,7 @@ static uint64_t gather(const struct finder *f, uint32_t thread, const struct epi
 		else
 			vec_push(stretches, ((struct stretch){ from, to }));
 	}
+	scene_spare(scene);
 	return ran;
 }
 

@@ -28,7 +28,7 @@ uint32_t scene_span_index(const struct scene *scene, uint32_t thread, uint64_t t
 	const struct scene_thread *t = &scene->threads[thread];
 	uint32_t low = 0, high;
 
-	scene_need(scene, thread);
+	scene_need_spans(scene, thread);
 	high = t->span_count;
 
 	if (!t->span_count || time < t->spans[0].start_ns || time > t->spans[t->span_count].start_ns)
@@ -150,7 +150,7 @@ const struct span *scene_span_near(const struct scene *scene, uint32_t thread, u
 
 	if (!near)
 		return scene_span(scene, thread, time);
-	scene_need(scene, thread);
+	scene_need_spans(scene, thread);
 	high = t->span_count;
 	if (!high || time < t->spans[0].start_ns || time > t->spans[t->span_count].start_ns)
 		return NULL;
@@ -262,6 +262,7 @@ bool scene_is_sleeper(const struct scene *scene, const struct wait *sleep, bool 
 
 	if (shallow && most < limit_of(scene, LIMIT_sleeper_began_ns))
 		most = limit_of(scene, LIMIT_sleeper_began_ns);
+	scene_need_spans(scene, sleep->thread);
 	return scene->threads[sleep->thread].running_ns < most;
 }
 
@@ -490,7 +491,7 @@ void scene_join_waits(struct scene *scene)
 	if (!scene->episodes)
 		scene->episodes = scene->laid_columns[LAID_episodes] = mem_alloc(arena_array_bytes(sizeof(*scene->episodes), total));
 	scene->episode_count = 0;
-	for (uint32_t i = 0; i < scene->thread_count; i++)
+	for (uint32_t i = 0; i < scene->thread_count; i++, scene_spare(scene))
 		scene_join_waits_of(scene, i, total, &populated);
 }
 
@@ -500,7 +501,7 @@ void scene_state_times(const struct scene *scene, uint32_t thread, uint64_t from
 	const struct scene_thread *t = &scene->threads[thread];
 
 	*ret_times = (struct state_times){ 0 };
-	scene_need(scene, thread);
+	scene_need_spans(scene, thread);
 	if (t->span_count && from_ns < t->spans[0].start_ns)
 		from_ns = t->spans[0].start_ns;
 	for (uint32_t i = scene_span_index(scene, thread, from_ns); i < t->span_count; i++) {

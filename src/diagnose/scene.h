@@ -384,7 +384,7 @@ struct numbers {
 enum { LAID_waits = 2, LAID_wakes, LAID_episodes, SCENE_LAID };
 
 /* What of a thread is still to be laid out. */
-enum { PENDING_waits = 1, PENDING_spans = 2, PENDING_episodes = 4, PENDING_wakes = 8 };
+enum { PENDING_waits = 1, PENDING_spans = 2, PENDING_episodes = 4, PENDING_wakes = 8, PENDING_spared = 16 /* its spans alone */ };
 
 struct scene {
 	struct arena arena;
@@ -493,6 +493,8 @@ void scene_free(struct scene *scene);
 void scene_lay_waits_of(const struct scene *scene, uint32_t thread);
 void scene_lay_thread(const struct scene *scene, uint32_t thread);
 void scene_lay_wakes_of(const struct scene *scene, uint32_t thread);
+/* Nobody holds spans of it now: of a scene that spares memory, those of threads that have many may go, until they are asked for. */
+void scene_spare(const struct scene *scene);
 /* Called for each thread when its waits are there. */
 void scene_on_laid(struct scene *scene, void (*laid)(void *data, struct scene *scene, uint32_t thread), void *data);
 /* The thread's wait that lasts at the moment and began before it, as the switches tell it; for that it is not laid out. */
@@ -504,6 +506,12 @@ bool scene_may_wait_for(const struct scene *scene, uint32_t thread, uint64_t kin
 static inline void scene_need(const struct scene *scene, uint32_t thread)
 {
 	if (scene->pending && scene->pending[thread] & (PENDING_waits | PENDING_spans | PENDING_episodes))
+		scene_lay_thread(scene, thread);
+}
+/* Before its spans, or how long it ran, are looked at. */
+static inline void scene_need_spans(const struct scene *scene, uint32_t thread)
+{
+	if (scene->pending && scene->pending[thread] & (PENDING_waits | PENDING_spans | PENDING_episodes | PENDING_spared))
 		scene_lay_thread(scene, thread);
 }
 /* ... of which no more than the waits are. */

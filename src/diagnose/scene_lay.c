@@ -18,6 +18,8 @@
 #define WORKERS 2
 #define AHEAD 12               /* waits; memory of their details is asked for so long before */
 #define SPANS_A_WAIT 3         /* about: it ran, waited, was runnable */
+#define SPARED_LEAST (16u << 10) /* bytes of a thread's spans that may go; fewer stay */
+#define SPARED_MOST (1u << 20)  /* of all that may: from then on half of them go */
 #define SMALL_SCENE 20000      /* waits; below, a worker costs more than it brings */
 
 struct worker {
@@ -442,42 +444,7 @@ static void end_layout(struct layout *l)
 		vec_done(&l->workers[i].path);
 }
 
-void scene_lay(struct scene *scene, bool for_good)
-{
-	struct layout l;
-	uint64_t total = begin_layout(&l, scene);
-
-	mem_populate(l.waits, total * sizeof(*l.waits));
-	/* To grow means to copy; room that is not needed is never touched. */
-	for (unsigned i = 0; i < WORKERS && total > SMALL_SCENE; i++)
-		vec_reserve(&l.workers[i].spans, total * SPANS_A_WAIT);
-	_Static_assert(WORKERS == LAID_waits, "a column of spans of each");
-	if (for_good && mem_is_scarce()) {
-		lay_step(&l, LAYS_waits, total > SMALL_SCENE);
-		sparse_done(&l.places_memory);
-		forget_details(scene);
-		lay_step(&l, LAYS_spans, total > SMALL_SCENE);
-	} else {
-		lay_step(&l, LAYS_waits | LAYS_spans, total > SMALL_SCENE);
-		if (for_good)
-			forget_details(scene);
-	}
-	for (unsigned i = 0; i < WORKERS; i++) {
-		const struct span *spans = l.workers[i].spans.items;
-
-		for (uint32_t j = 0; j < scene->thread_count; j++)
-			if (l.worker_of[j] == i)
-				scene->threads[j].spans = spans + l.first_span[j];
-		scene->laid_columns[i] = l.workers[i].spans.items;
-	}
-	end_layout(&l);
-	scene_lay_wakes(scene);
-	for (uint32_t i = 0; i < scene->fuse_count; i++)
-		scene_lay_fuse_wait(scene, &scene->fuse[i]);
-}
-
-/* ---- thread by thread ---- */
-
+/* What a scene that is laid out thread by thread goes by. */
 struct scene_lazy {
 	struct layout layout;
 	uint32_t *woken;           /* graph_waits_by_waker, NULL before the first question */
@@ -487,7 +454,61 @@ struct scene_lazy {
 	bool joining;              /* a thread's waits: of the others no more than theirs is needed */
 	void (*laid)(void *data, struct scene *scene, uint32_t thread);
 	void *laid_data;
+	struct vec(uint32_t) spared; /* threads whose spans have memory of their own, and may go, the oldest first */
+	size_t spared_bytes;
+	bool spares;
 };
+
+/* The waits at once, spans when they are asked for: a few threads have most, and are looked at one after the other. */
+static void lay_sparingly(struct layout *l, bool beside)
+{
+	struct scene *scene = l->scene;
+	struct scene_lazy *lazy = scene->lazy = mem_zalloc(sizeof(*lazy));
+
+	lay_step(l, LAYS_waits, beside);
+	sparse_done(&l->places_memory);
+	forget_details(scene);
+	lazy->layout = *l;
+	lazy->spares = true;
+	for (unsigned i = 0; i < WORKERS; i++)
+		lazy->layout.workers[i].layout = &lazy->layout;
+	scene->pending = memset(mem_alloc((size_t)scene->thread_count + 1), PENDING_spared, (size_t)scene->thread_count + 1);
+}
+
+static void lay_at_once(struct layout *l, uint64_t total, bool for_good)
+{
+	struct scene *scene = l->scene;
+
+	/* To grow means to copy; room that is not needed is never touched. */
+	for (unsigned i = 0; i < WORKERS && total > SMALL_SCENE; i++)
+		vec_reserve(&l->workers[i].spans, total * SPANS_A_WAIT);
+	_Static_assert(WORKERS == LAID_waits, "a column of spans of each");
+	lay_step(l, LAYS_waits | LAYS_spans, total > SMALL_SCENE);
+	if (for_good)
+		forget_details(scene);
+	for (uint32_t i = 0; i < scene->thread_count; i++)
+		scene->threads[i].spans = l->workers[l->worker_of[i]].spans.items + l->first_span[i];
+	for (unsigned i = 0; i < WORKERS; i++)
+		scene->laid_columns[i] = l->workers[i].spans.items;
+	end_layout(l);
+}
+
+void scene_lay(struct scene *scene, bool for_good)
+{
+	struct layout l;
+	uint64_t total = begin_layout(&l, scene);
+
+	mem_populate(l.waits, total * sizeof(*l.waits));
+	if (for_good && mem_is_scarce())
+		lay_sparingly(&l, total > SMALL_SCENE);
+	else
+		lay_at_once(&l, total, for_good);
+	scene_lay_wakes(scene);
+	for (uint32_t i = 0; i < scene->fuse_count; i++)
+		scene_lay_fuse_wait(scene, &scene->fuse[i]);
+}
+
+/* ---- thread by thread ---- */
 
 void scene_lay_lazily(struct scene *scene)
 {
@@ -508,11 +529,24 @@ void scene_lay_lazily(struct scene *scene)
 	scene->wakes = scene->laid_columns[LAID_wakes] = mem_alloc(arena_array_bytes(sizeof(*scene->wakes), total));
 }
 
+static void forget_spans(struct scene_lazy *lazy, uint32_t thread)
+{
+	struct scene_thread *t = &lazy->layout.scene->threads[thread];
+
+	free((void *)(uintptr_t)t->spans);
+	t->spans = NULL;
+	lazy->spared_bytes -= (t->span_count + 1) * sizeof(*t->spans);
+	lazy->layout.scene->pending[thread] |= PENDING_spared;
+}
+
 void scene_lazy_free(struct scene_lazy *lazy)
 {
 	if (!lazy)
 		return;
 	end_layout(&lazy->layout);
+	for (size_t i = 0; i < lazy->spared.length; i++)
+		forget_spans(lazy, lazy->spared.items[i]);
+	vec_done(&lazy->spared);
 	vec_done(&lazy->layout.workers[0].spans);
 	free(lazy->woken);
 	free(lazy->first_woken);
@@ -545,15 +579,37 @@ void scene_lay_waits_of(const struct scene *scene, uint32_t thread)
 		lazy->laid(lazy->laid_data, own, thread);
 }
 
-static void lay_spans_of(struct layout *l, uint32_t thread)
+static void lay_spans_of(struct scene_lazy *lazy, uint32_t thread)
 {
+	struct layout *l = &lazy->layout;
 	struct scene_thread *t = &l->scene->threads[thread];
 	struct worker *worker = &l->workers[0];
+	size_t bytes;
+	bool spared;
 
 	vec_clear(&worker->spans);
 	lay_spans(l, worker, thread);
-	t->spans = arena_memdup(&l->scene->laid, worker->spans.items, arena_array_bytes(sizeof(*t->spans), worker->spans.length));
-	l->scene->pending[thread] &= (uint8_t)~PENDING_spans;
+	bytes = arena_array_bytes(sizeof(*t->spans), worker->spans.length);
+	spared = lazy->spares && bytes >= SPARED_LEAST;
+	t->spans = spared ? mem_realloc(worker->spans.items, bytes) : arena_memdup(&l->scene->laid, worker->spans.items, bytes);
+	if (spared) {
+		vec_push(&lazy->spared, thread);
+		lazy->spared_bytes += bytes;
+		memset(&worker->spans, 0, sizeof(worker->spans));
+		worker->populated = 0;
+	}
+	l->scene->pending[thread] &= (uint8_t)~(PENDING_spans | PENDING_spared);
+}
+
+void scene_spare(const struct scene *scene)
+{
+	struct scene_lazy *lazy = scene->lazy;
+	size_t gone = 0;
+
+	for (size_t most = SPARED_MOST; lazy && lazy->spared_bytes > most; most = SPARED_MOST / 2)
+		forget_spans(lazy, lazy->spared.items[gone++]);
+	if (gone)
+		memmove(lazy->spared.items, lazy->spared.items + gone, (lazy->spared.length -= gone) * sizeof(*lazy->spared.items));
 }
 
 void scene_lay_thread(const struct scene *scene, uint32_t thread)
@@ -562,8 +618,8 @@ void scene_lay_thread(const struct scene *scene, uint32_t thread)
 	struct scene *own = lazy->layout.scene;
 
 	scene_need_waits(own, thread);
-	if (own->pending[thread] & PENDING_spans)
-		lay_spans_of(&lazy->layout, thread);
+	if (own->pending[thread] & (PENDING_spans | PENDING_spared))
+		lay_spans_of(lazy, thread);
 	if (lazy->joining || !(own->pending[thread] & PENDING_episodes))
 		return;
 	lazy->joining = true;

@@ -264,6 +264,7 @@ static bool ran_unseen(const struct scene *scene, uint32_t thread)
 
 	if (end_ns > scene->end_ns || !rule_holds(scene, RULE_ran_unseen))
 		return false;
+	scene_need_spans(scene, thread);
 	for (uint32_t i = 0; i < t->span_count; i++)
 		if (t->spans[i].state == SPAN_RUNNING && t->spans[i].start_ns < end_ns)
 			return false;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/search.h"
+#include "base/sparse.h"
 #include "symbols/symbol_table.h"
 
 enum {
@@ -15,13 +16,18 @@ enum {
 struct reading {
 	struct symbol_index *index;
 	const struct elf_file *file;
-	char *names[SYMBOL_INDEX_TABLES];
+	struct sparse names[SYMBOL_INDEX_TABLES]; /* ended by a 0 */
 	size_t names_bytes[SYMBOL_INDEX_TABLES];
 };
 
+static const char *names_of(const struct reading *r, uint8_t table)
+{
+	return r->names[table].memory;
+}
+
 static const char *name_of(const struct reading *r, const struct indexed_symbol *symbol)
 {
-	return r->names[symbol->table] + symbol->name;
+	return names_of(r, symbol->table) + symbol->name;
 }
 
 static bool take_piece(struct reading *r, const Elf64_Sym *symbols, size_t count, uint8_t table)
@@ -30,7 +36,7 @@ static bool take_piece(struct reading *r, const Elf64_Sym *symbols, size_t count
 		const Elf64_Sym *s = &symbols[i];
 		uint8_t rank;
 
-		if (!symbol_table_wants(r->file, s, r->names[table], r->names_bytes[table], &rank))
+		if (!symbol_table_wants(r->file, s, names_of(r, table), r->names_bytes[table], &rank))
 			continue;
 		if (s->st_size > UINT32_MAX)
 			return false;
@@ -38,6 +44,19 @@ static bool take_piece(struct reading *r, const Elf64_Sym *symbols, size_t count
 								       .rank = rank, .table = table }));
 	}
 	return true;
+}
+
+/* Names of a large library are tens of megabytes: they may lie aside. */
+static bool read_names(struct reading *r, const Elf64_Shdr *names, uint8_t table)
+{
+	struct sparse *to = &r->names[table];
+
+	if (names->sh_size > ELF_FILE_MAX_COPY || names->sh_offset > r->file->bytes || names->sh_size > r->file->bytes - names->sh_offset)
+		return false;
+	to->aside = true;
+	sparse_reach(to, (size_t)names->sh_size + 1);
+	r->names_bytes[table] = (size_t)names->sh_size;
+	return elf_file_read(r->file, names->sh_offset, to->memory, (size_t)names->sh_size) >= 0;
 }
 
 static bool read_section(struct reading *r, const Elf64_Shdr *section)
@@ -53,7 +72,7 @@ static bool read_section(struct reading *r, const Elf64_Shdr *section)
 	names = &r->file->sections[section->sh_link];
 	if (table >= SYMBOL_INDEX_TABLES || (section->sh_flags | names->sh_flags) & SHF_COMPRESSED || section->sh_size > ELF_FILE_MAX_COPY)
 		return false;
-	if (elf_file_copy_section(r->file, names, (void **)&r->names[table], &r->names_bytes[table], NULL) < 0)
+	if (!read_names(r, names, table))
 		return false;
 	r->index->tables[table].at = names->sh_offset;
 	r->index->tables[table].bytes = r->names_bytes[table];
@@ -116,7 +135,7 @@ bool symbol_index_read(struct symbol_index *index, const struct elf_file *file)
 	if (good)
 		put_in_order(&r);
 	for (unsigned i = 0; i < SYMBOL_INDEX_TABLES; i++)
-		free(r.names[i]);
+		sparse_done(&r.names[i]);
 	if (!good)
 		symbol_index_done(index);
 	return good;
