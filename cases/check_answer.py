@@ -653,6 +653,12 @@ class Checker(Document):
         if not any(w.kind == 'write' and str(w.fields.get('object', '')).startswith('tty:') and (w.end or self.end) > self.start
                    for thread in way if thread for w in thread.waits):
             self.say('nobody on the way waited to write to a terminal')
+        if m['shows']:
+            self.who(m['shows'], "who has the terminal's other side")
+        by = self.who(m['by'], 'who let the output go on') if m['by'] else None
+        wake = self.trace.events.get(int(m['event'])) if m['event'] else None
+        if by and (not wake or wake['type'] != 'wake' or wake['tid'] != by.tid):
+            self.say(f'{by.tid} did not let the output go on in event {m["event"]}')
 
     def say_only_threads(self, match):
         pid = (self.answer.get('culprit') or {}).get('pid') or self.answer['victim']['pid']

@@ -84,8 +84,8 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
     ('suspended', rf' (?:It|{ONE}) was stopped by SIGTSTP, as by Ctrl-Z at its terminal(?: (?P<path>\S+))?; '
                   r'it goes on when it is put into the foreground \(fg\)\.'),
     ('suspended', rf' (?:It|{ONE}) was stopped by SIGSTOP, from whom the kernel does not keep; SIGCONT lets it go on\.'),
-    ('stopped_output', r" The terminal's output (?:is stopped, as by Ctrl-S, until somebody lets it go on|was stopped, as by Ctrl-S, until "
-                       r'somebody let it go on)\.'),
+    ('stopped_output', rf" The terminal's output (?:is stopped, as by Ctrl-S, until somebody lets it go on|was stopped, as by Ctrl-S, until "
+                       rf'(?:somebody|(?P<by>{ONE})) let it go on(?: \(event (?P<event>\d+)\))?)(?:; (?P<shows>{ONE}), at its other side, only listen(?:s|ed))?\.'),
     ('only_threads', rf' Only another thread of its process can end that: (?P<threads>{ONE}.*?)\.(?= [A-Z]|$)'),
     ('sharers', rf' Any process that shares this memory can end that(?:, perhaps one of these: (?P<threads>{ONE}.*?))?\.(?= [A-Z]|$)'),
     ('mapped', rf' Only who has (?P<name>.+?) mapped can end that: (?P<threads>{ONE}.*?)\.(?= [A-Z\d]|$)'),

@@ -1,10 +1,12 @@
 /* What an answer says of the signal that stopped the culprit, as of a terminal: a job in the background may neither
  * read from it nor set it; and of a terminal whose output was stopped. See answer.h. */
+#include <inttypes.h>
 #include <signal.h>
 #include <string.h>
 
 #include "diagnose/answer.h"
 #include "diagnose/judgement.h"
+#include "diagnose/walk_person.h"
 
 static bool is_stop(uint32_t signal)
 {
@@ -57,24 +59,6 @@ static const struct wait *writes_to_terminal(const struct describer *d, const st
 	return NULL;
 }
 
-/* What was written there lies unread at the other side, in the wait: then nobody has stopped the output, but nobody reads it either. */
-static bool lies_unread(const struct describer *d, const struct wait *writes)
-{
-	struct row own = ends_of_object(d->ends, writes->object);
-
-	for (uint32_t i = 0; i < own.count; i++) {
-		struct row far = ends_far(d->ends, ends_at(d->ends, own, i));
-
-		for (uint32_t k = 0; k < far.count; k++) {
-			const struct descriptor *other = ends_at(d->ends, far, k);
-
-			if (other->at.queued && other->time >= writes->start_ns && other->time <= writes->end_ns)
-				return true;
-		}
-	}
-	return false;
-}
-
 /* The culprit, or another thread of its process. */
 static bool listened(const struct describer *d, const struct diagnosis *g)
 {
@@ -92,9 +76,30 @@ static void tell_stopped_output(const struct describer *d, const struct diagnosi
 {
 	const struct wait *writes = writes_to_terminal(d, g);
 
-	if (writes && g->culprit.pid != g->victim.pid && !lies_unread(d, writes) && listened(d, g))
+	if (writes && g->culprit.pid != g->victim.pid && !ends_lies_unread(d->ends, writes) && listened(d, g))
 		buf_text(buf, writes->end == WAIT_END_OPEN ? " The terminal's output is stopped, as by Ctrl-S, until somebody lets it go on."
 							   : " The terminal's output was stopped, as by Ctrl-S, until somebody let it go on.");
+}
+
+/* The culprit waits for that itself. */
+static void tell_awaited_output(const struct describer *d, const struct diagnosis *g, struct buf *buf)
+{
+	const struct wait *w = answer_longest_wait(d->scene, g->culprit.thread, g);
+	uint64_t from = w->start_ns > g->start_ns ? w->start_ns : g->start_ns, to = w->end_ns < g->end_ns ? w->end_ns : g->end_ns;
+	uint32_t shows = walk_waits_for_output(d->scene, d->ends, w, from, to);
+	struct actor who;
+
+	if (!shows)
+		return;
+	if (w->end == WAIT_END_OPEN) {
+		buf_text(buf, " The terminal's output is stopped, as by Ctrl-S, until somebody lets it go on");
+	} else {
+		describe_thread(d, w->waker, w->end_ns, &who);
+		buf_printf(buf, " The terminal's output was stopped, as by Ctrl-S, until %s let it go on (event %" PRIu32 ")",
+			   answer_who(d->arena, &who), w->end_event);
+	}
+	describe_thread(d, shows, to - 1, &who);
+	buf_printf(buf, "; %s, at its other side, only %s.", answer_who(d->arena, &who), w->end == WAIT_END_OPEN ? "listens" : "listened");
 }
 
 void answer_terminal_text(const struct describer *d, const struct diagnosis *g, struct buf *buf)
@@ -103,7 +108,9 @@ void answer_terminal_text(const struct describer *d, const struct diagnosis *g, 
 	uint32_t signal = g->culprit.kind == ACTOR_THREAD ? stopped_by(d->scene, g, &sent) : 0;
 	const char *path, *who = g->culprit.thread == g->victim.thread ? "It" : answer_who(d->arena, &g->culprit);
 
-	if (g->culprit.kind == ACTOR_THREAD)
+	if (g->awaits_output)
+		tell_awaited_output(d, g, buf);
+	else if (g->culprit.kind == ACTOR_THREAD)
 		tell_stopped_output(d, g, buf);
 	if (signal == SIGSTOP && !sent)
 		buf_printf(buf, " %s was stopped by SIGSTOP, from whom the kernel does not keep; SIGCONT lets it go on.", who);

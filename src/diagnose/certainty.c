@@ -10,6 +10,7 @@
 #include "diagnose/loops.h"
 #include "diagnose/own_ends.h"
 #include "diagnose/serving.h"
+#include "diagnose/walk_person.h"
 #include "diagnose/word_sleep.h"
 
 static bool stands(const struct investigation *v, const struct episode *e)
@@ -325,6 +326,15 @@ static bool shows_stopped_terminal(const struct investigation *v, uint32_t step)
 	return false;
 }
 
+/* What its terminal is to take, whose output seems to be stopped. */
+static bool waits_for_output(const struct investigation *v)
+{
+	const struct piece *p = &v->pieces.items[v->culprit->biggest];
+
+	return v->culprit->state == SPAN_WAITING && v->culprit->charge == CHARGE_THREAD && p->wait &&
+	       walk_waits_for_output(v->scene, v->describer.ends, &v->scene->waits[p->wait], p->start_ns, p->end_ns);
+}
+
 /* It was let go on, reached or awaited, and has nothing that another needs: why it waited itself is what would explain the rest, and nobody is
  * known for that. Who went on by a limit of his own explains it. */
 static bool ends_at_waiting(const struct investigation *v)
@@ -396,6 +406,11 @@ static bool judge(struct investigation *v)
 	}
 	if (ends_at_waiting(v)) {
 		d->confidence = weaker(d->confidence, (uint8_t)rule_infos[RULE_waits_itself].weight);
+		return false;
+	}
+	if (waits_for_output(v)) {
+		d->confidence = weaker(d->confidence, (uint8_t)rule_infos[RULE_waits_for_output].weight);
+		d->awaits_output = true;
 		return false;
 	}
 	sure = way_surety(v, EXACT_NOT);

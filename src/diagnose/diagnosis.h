@@ -155,6 +155,7 @@ struct diagnosis {
 	uint32_t last_wait;           /* of the culprit, in which it still was; 0 none */
 	uint64_t covers_ns;           /* for which the culprit was at it, where that is a small part of the window; 0: it is not */
 	bool person;                  /* the culprit waits for its user */
+	bool awaits_output;       /* the culprit waits to write to a terminal whose output is stopped */
 	const char *rests_on;         /* why it is that sure; NULL: nothing to be said */
 	const struct doing *doings;   /* the culprit's, the longest first */
 	size_t doing_count;

@@ -467,6 +467,23 @@ bool ends_listens_at_terminals(const struct ends *ends, uint32_t pid, const stru
 					    : wait->kind == WAIT_KIND_read && ends_is_terminal_master(ends, object);
 }
 
+bool ends_lies_unread(const struct ends *ends, const struct wait *writes)
+{
+	struct row own = ends_of_object(ends, writes->object);
+
+	for (uint32_t i = 0; i < own.count; i++) {
+		struct row far = ends_far(ends, ends_at(ends, own, i));
+
+		for (uint32_t k = 0; k < far.count; k++) {
+			const struct descriptor *other = ends_at(ends, far, k);
+
+			if (other->at.queued && other->time >= writes->start_ns && other->time <= writes->end_ns)
+				return true;
+		}
+	}
+	return false;
+}
+
 /* Each of its threads stood in something else for most of the wait. */
 static bool is_away_from_terminals(const struct ends *ends, const struct scene *scene, uint32_t process, const struct wait *wait)
 {

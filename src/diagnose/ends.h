@@ -79,6 +79,8 @@ bool ends_is_terminal_master(const struct ends *ends, uint64_t object);
 bool ends_shows_terminals(const struct ends *ends, uint32_t pid);
 /* It does, and the wait is for those, among others or alone. */
 bool ends_listens_at_terminals(const struct ends *ends, uint32_t pid, const struct wait *wait);
+/* What was written to the terminal lies unread at its other side, in the wait: then nobody has stopped the output, but nobody reads it either. */
+bool ends_lies_unread(const struct ends *ends, const struct wait *writes);
 /* Nobody sits before that terminal: whoever has its other side open stood in something else all through the wait. */
 bool ends_terminal_unattended(const struct ends *ends, const struct scene *scene, uint64_t object, const struct wait *wait);
 /* The first thing that the wait listens to; a select that stood as the recording began tells only how many numbers it

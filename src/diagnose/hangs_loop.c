@@ -48,8 +48,9 @@ static bool looks_often(const struct finder *f, const struct episode *e)
 	uint8_t confidence;
 	uint32_t partner;
 
-	if (f->scene->waits[e->last].kind == WAIT_KIND_yield || !loop_is(f->scene, e) || e->slices < limit_of(f->scene, LIMIT_looks) ||
-	    ns / e->slices > limit_of(f->scene, LIMIT_look_ns))
+	if (f->scene->waits[e->last].kind == WAIT_KIND_yield || !loop_is(f->scene, e) ||
+	    (!loop_backs_off(f->scene, e) &&
+	     (e->slices < limit_of(f->scene, LIMIT_looks) || ns / e->slices > limit_of(f->scene, LIMIT_look_ns))))
 		return false;
 	if (f->options->pid)
 		return true;

@@ -43,6 +43,26 @@ bool loop_is(const struct scene *scene, const struct episode *episode)
 	       looks_so_often(scene, episode, limit_of(scene, LIMIT_loop_looks));
 }
 
+bool loop_backs_off(const struct scene *scene, const struct episode *episode)
+{
+	uint64_t before = 0;
+	uint32_t grew = 0;
+
+	if (!rule_holds(scene, RULE_backs_off_for) || scene->waits[episode->last].kind != WAIT_KIND_sleep)
+		return false;
+	for (uint32_t i = episode->first; i <= episode->last; i++) {
+		const struct wait *w = &scene->waits[i];
+
+		if (w->kind != WAIT_KIND_sleep)
+			continue;
+		if (!w->timeout_ns || w->timeout_ns < before)
+			return false;
+		grew += before && w->timeout_ns >= part_of(scene, LIMIT_backs_off_more, before);
+		before = w->timeout_ns;
+	}
+	return grew >= limit_of(scene, LIMIT_grows);
+}
+
 bool loop_is_short(const struct scene *scene, const struct episode *episode)
 {
 	const struct wait *first = &scene->waits[episode->first], *last = &scene->waits[episode->last];

@@ -10,6 +10,8 @@
 bool loop_is(const struct scene *scene, const struct episode *episode);
 /* How often it looked: a signal that has it look while it waits for a child, as when that is stopped or goes on, is no look. */
 uint32_t loop_times(const struct scene *scene, const struct episode *episode);
+/* Nearly each of its sleeps is longer than the one before, and none shorter, as of who tries again and gives it more and more time. */
+bool loop_backs_off(const struct scene *scene, const struct episode *episode);
 /* Two sleeps in a row, as long as somebody may sleep who looks whether a lock is free: a loop where who sleeps is asked about. */
 bool loop_is_short(const struct scene *scene, const struct episode *episode);
 /* A wait in which a thread does not listen for new work. */

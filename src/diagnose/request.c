@@ -12,13 +12,31 @@
 #define WAITS_BEFORE 100u            /* of one that may be a request's, that are gone back over */
 #define LOOKED_AT 64                 /* messages of a turn; waits before a turn */
 
+/* Since it woke the other, a thread of its process, that one let it go on, and it woke another process before it went to the wait: it had
+ * its answer, and gave its client one. */
+static bool had_answer(const struct scene *scene, const struct wait *w, const struct wake *asked)
+{
+	uint64_t answered_ns = 0;
+
+	if (!scene_same_process(scene, w->thread, w->waker) || !rule_holds(scene, RULE_had_answer))
+		return false;
+	for (uint32_t i = scene_waits_from(scene, w->thread, asked->time); &scene->waits[i] < w && !answered_ns; i++)
+		if (scene->waits[i].end == WAIT_END_THREAD && scene->waits[i].waker == asked->target)
+			answered_ns = scene->waits[i].end_ns;
+	for (uint32_t i = answered_ns ? scene_wakes_from(scene, w->thread, answered_ns) : scene_wakes_end(scene, w->thread);
+	     i < scene_wakes_end(scene, w->thread) && scene->wakes[i].time <= w->start_ns; i++)
+		if (!scene_same_process(scene, scene->wakes[i].target, w->thread))
+			return true;
+	return false;
+}
+
 /* The thread itself woke, just before it waited, somebody of the process that ended the wait. */
 static bool asked_waker(const struct scene *scene, const struct wait *w)
 {
 	for (uint32_t i = scene_wakes_from(scene, w->thread, w->start_ns); i-- > scene->threads[w->thread].wake; ) {
 		if (scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) < w->start_ns)
 			return false;
-		if (scene_same_process(scene, scene->wakes[i].target, w->waker))
+		if (scene_same_process(scene, scene->wakes[i].target, w->waker) && !had_answer(scene, w, &scene->wakes[i]))
 			return true;
 	}
 	return false;

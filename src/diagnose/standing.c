@@ -584,6 +584,17 @@ size_t standing_find(struct arena *arena, struct diagnoser *diagnoser, const str
 	return count;
 }
 
+/* Until it has slept out, of one whose sleep is no short one, nor a long one; 0: it is that, or it is no sleep. */
+static uint64_t rest_of_sleep(const struct scene *scene, const struct wait *w)
+{
+	uint64_t ends_ns = w->start_ns + w->timeout_ns;
+
+	if (w->kind != WAIT_KIND_sleep || w->end != WAIT_END_OPEN || w->timeout_ns <= limit_of(scene, LIMIT_short_sleep_ns) ||
+	    w->timeout_ns > limit_of(scene, LIMIT_rest_of_sleep_ns) || scene_is_sleeper(scene, w, true))
+		return 0;
+	return (ends_ns > scene->end_ns ? ends_ns - scene->end_ns : 0) + 2 * limit_of(scene, LIMIT_sleep_margin_ns);
+}
+
 uint64_t standing_look_for(const struct scene *scene, const struct standing *s, uint64_t from_ns)
 {
 	const struct wait *w = scene_last_wait(scene, s->thread);
@@ -601,6 +612,8 @@ uint64_t standing_look_for(const struct scene *scene, const struct standing *s, 
 	if (s->exactly && w->end == WAIT_END_OPEN && w->kind != WAIT_KIND_sleep && w->timeout_ns && rule_holds(scene, RULE_outlasts_look) &&
 	    s->since_ns + w->timeout_ns > scene->end_ns + least + limit_of(scene, LIMIT_sleep_margin_ns))
 		return 0;
+	if (rest_of_sleep(scene, w) && looked_at_may(scene, s->thread, from, scene->end_ns))
+		return rest_of_sleep(scene, w);
 	sleep = w->kind == WAIT_KIND_child ? child_sleeps_for(scene, s->thread) : s->exactly && w->kind != WAIT_KIND_sleep ? 0 : w->timeout_ns;
 	if (sleep > limit_of(scene, LIMIT_short_sleep_ns) || (s->kind == STANDING_RESTS && !sleep) ||
 	    !looked_at_may(scene, s->thread, from, scene->end_ns))

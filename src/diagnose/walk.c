@@ -337,7 +337,7 @@ static uint32_t ender(const struct walk *walk, const struct wait *w)
 
 static void walk_ender(struct walk *walk, const struct episode *episode, uint32_t thread, uint64_t from, uint64_t to, uint32_t came, uint32_t step)
 {
-	if (walk_listens_at_terminal(walk, &walk->scene->waits[episode->last], thread, from, to))
+	if (walk_listens_at_terminal(walk->scene, walk->ends, &walk->scene->waits[episode->last], thread, from, to))
 		walk_own(walk, thread, from, to, step);
 	else
 		walk_to(walk, episode, thread, from, to, came, step, true);
@@ -415,7 +415,7 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 				emit_wait(walk, episode, from, to, CHARGE_THREAD, came);
 			return;
 		}
-		if (walk_was_thawed(walk, last)) {
+		if (walk_was_thawed(walk, last) || walk_waits_for_output(walk->scene, walk->ends, last, from, to)) {
 			emit_wait(walk, episode, from, to, CHARGE_THREAD, came);
 			return;
 		}
@@ -450,7 +450,7 @@ static void walk_wait(struct walk *walk, const struct episode *episode, uint64_t
 	case WAIT_END_OPEN:
 	case WAIT_END_TIMEOUT:
 	case WAIT_END_UNKNOWN:
-		if (last->kind == WAIT_KIND_stop || walk_lacks_memory(walk, last) ||
+		if (last->kind == WAIT_KIND_stop || walk_lacks_memory(walk, last) || walk_waits_for_output(walk->scene, walk->ends, last, from, to) ||
 		    (rule_holds(walk->scene, RULE_word_sleep) && word_sleep_is(walk->names, walk->scene->tables, last)))
 			emit_wait(walk, episode, from, to, CHARGE_THREAD, came);
 		else if (!walk_acts_by_clock(walk, last, came))

@@ -117,30 +117,59 @@ bool walk_ended_by_person(const struct walk *walk, const struct wait *w, uint32_
 }
 
 /* Another thread of its process does, as a notifier's does for all others. */
-static bool has_listener_at_terminal(const struct walk *walk, uint32_t thread, uint64_t middle_ns)
+static bool has_listener_at_terminal(const struct scene *scene, const struct ends *ends, uint32_t thread, uint64_t middle_ns)
 {
-	const struct scene *scene = walk->scene;
-
 	SCENE_EACH_MATE(scene, thread, i) {
 		const struct episode *e = i != thread && rule_holds(scene, RULE_listener_mate) ? scene_episode(scene, i, middle_ns) : NULL;
 
-		if (e && e->start_ns <= middle_ns && ends_listens_at_terminals(walk->ends, scene_pid(scene, thread), &scene->waits[e->last]))
+		if (e && e->start_ns <= middle_ns && ends_listens_at_terminals(ends, scene_pid(scene, thread), &scene->waits[e->last]))
 			return true;
 	}
 	return false;
 }
 
-bool walk_listens_at_terminal(const struct walk *walk, const struct wait *w, uint32_t other, uint64_t from, uint64_t to)
+bool walk_listens_at_terminal(const struct scene *scene, const struct ends *ends, const struct wait *w, uint32_t other, uint64_t from, uint64_t to)
 {
-	const struct scene *scene = walk->scene;
 	uint64_t middle = from + (to - from) / 2;
 	const struct episode *e;
 	struct state_times times;
 
-	if (!rule_holds(scene, RULE_person) || !walk->ends || w->kind != WAIT_KIND_write || object_kind(w->object) != OBJECT_KIND_tty)
+	if (!rule_holds(scene, RULE_person) || !ends || w->kind != WAIT_KIND_write || object_kind(w->object) != OBJECT_KIND_tty)
 		return false;
 	scene_state_times(scene, other, from, to, &times);
 	e = scene_episode(scene, other, middle);
 	return e && nearly_all(scene, times.ns[SPAN_WAITING], to - from) &&
-	       (ends_listens_at_terminals(walk->ends, scene_pid(scene, other), &scene->waits[e->last]) || has_listener_at_terminal(walk, other, middle));
+	       (ends_listens_at_terminals(ends, scene_pid(scene, other), &scene->waits[e->last]) || has_listener_at_terminal(scene, ends, other, middle));
+}
+
+/* Its first thread did, for most of the time. */
+static bool shows_by_itself(const struct scene *scene, const struct ends *ends, const struct wait *w, uint32_t process, uint64_t from, uint64_t to)
+{
+	uint64_t middle = from + (to - from) / 2;
+	const struct episode *e = scene_episode(scene, process, middle);
+
+	return e && e->start_ns <= middle && ends_listens_at_terminals(ends, scene_pid(scene, process), &scene->waits[e->last]) &&
+	       walk_listens_at_terminal(scene, ends, w, process, from, to);
+}
+
+uint32_t walk_waits_for_output(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from, uint64_t to)
+{
+	bool ended = w->end == WAIT_END_THREAD && !scene_is_system(scene, w->waker);
+	uint32_t shows = 0;
+	struct row row, far;
+
+	if (w->kind != WAIT_KIND_write || object_kind(w->object) != OBJECT_KIND_tty || (!ended && w->end != WAIT_END_OPEN) || !ends ||
+	    !rule_holds(scene, RULE_waits_for_output) || ends_lies_unread(ends, w))
+		return 0;
+	row = ends_of_object(ends, w->object);
+	far = row.count ? ends_far(ends, ends_at(ends, row, row.count - 1)) : (struct row){ 0 };
+	for (uint32_t i = 0; i < far.count; i++) {
+		uint32_t process = tables_process(scene->tables, ends_at(ends, far, i)->pid, w->end_ns - 1);
+
+		if (process && ended && scene_same_process(scene, process, w->waker))
+			return 0;
+		if (process && shows_by_itself(scene, ends, w, process, from, to))
+			shows = process;
+	}
+	return shows;
 }

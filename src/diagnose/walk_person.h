@@ -15,6 +15,9 @@ bool walk_awaits_person(const struct walk *walk, const struct wait *w, uint32_t 
 bool walk_ended_by_person(const struct walk *walk, const struct wait *w, uint32_t came);
 /* The wait is to write to a terminal at whose other side that thread only listened meanwhile, to several: its user had stopped it
  * (Ctrl-S), and let it go on. */
-bool walk_listens_at_terminal(const struct walk *walk, const struct wait *w, uint32_t other, uint64_t from, uint64_t to);
+bool walk_listens_at_terminal(const struct scene *scene, const struct ends *ends, const struct wait *w, uint32_t other, uint64_t from, uint64_t to);
+/* The wait is to write to a terminal whose other side is read, by one that only listens there: the output is stopped. That one, where nobody has let the
+ * output go on, or another did; else 0. */
+uint32_t walk_waits_for_output(const struct scene *scene, const struct ends *ends, const struct wait *w, uint64_t from, uint64_t to);
 
 #endif

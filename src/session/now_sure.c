@@ -85,5 +85,5 @@ bool now_sure(const struct scene *scene, struct names *names, const struct stand
 	if (!s->owed)
 		return d->by_links >= sure || (d->by_links >= end && d->path_count > 1 && d->path[1].confidence >= sure);
 	return d->by_links >= end && !d->person && !waits_for_news(scene, names, d) && !ends_unknown(scene, d) &&
-	       (d->far || d->circle_count > 1 || (d->culprit.thread && d->culprit.thread != s->thread));
+	       (d->far || d->awaits_output || d->circle_count > 1 || (d->culprit.thread && d->culprit.thread != s->thread));
 }
