@@ -28,7 +28,6 @@ void sparse_lie_in(const char *path)
 	pthread_mutex_unlock(&lock);
 }
 
-/* A page for which the disk has no room ends the process. */
 static bool has_room(int fd)
 {
 	struct statfs about;
@@ -36,6 +35,7 @@ static bool has_room(int fd)
 	return !fstatfs(fd, &about) && about.f_type != TMPFS_MAGIC && (uint64_t)about.f_bavail * (uint64_t)about.f_bsize >= ROOM_LEAST;
 }
 
+/* With room on the disk for all of it: a page that finds none as it is touched would end the process. */
 static int file_without_name(size_t bytes)
 {
 	int fd = -1;
@@ -44,38 +44,59 @@ static int file_without_name(size_t bytes)
 	if (folder)
 		fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	pthread_mutex_unlock(&lock);
-	if (fd >= 0 && (!has_room(fd) || ftruncate(fd, (off_t)bytes) < 0)) {
+	if (fd >= 0 && (!has_room(fd) || posix_fallocate(fd, 0, (off_t)bytes))) {
 		close(fd);
 		return -1;
 	}
 	return fd;
 }
 
-/* The same array in a file; false where there can be none. */
-static bool lay_aside(struct sparse *sparse, size_t bytes)
+/* The array at another place, of so many bytes; false where there is no room there. */
+static bool move(struct sparse *sparse, size_t bytes, int fd)
 {
-	int fd = file_without_name(bytes);
-	void *memory = fd < 0 ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED, fd, 0);
 
-	if (memory == MAP_FAILED) {
-		if (fd >= 0)
-			close(fd);
+	if (memory == MAP_FAILED)
 		return false;
-	}
 	if (sparse->memory) {
 		memcpy(memory, sparse->memory, sparse->bytes);
 		munmap(sparse->memory, sparse->bytes);
 	}
+	if (sparse->file)
+		close(sparse->file - 1);
+	*sparse = (struct sparse){ .memory = memory, .bytes = bytes, .aside = sparse->aside, .file = fd + 1 };
+	return true;
+}
+
+/* Larger at its place, or where the kernel moves it to. */
+static bool stretch(struct sparse *sparse, size_t bytes)
+{
+	void *memory;
+
+	if (sparse->file && posix_fallocate(sparse->file - 1, 0, (off_t)bytes))
+		return false;
+	memory = mremap(sparse->memory, sparse->bytes, bytes, MREMAP_MAYMOVE);
+	if (memory == MAP_FAILED)
+		return false;
 	sparse->memory = memory;
 	sparse->bytes = bytes;
-	sparse->file = fd + 1;
 	return true;
+}
+
+static bool lay_aside(struct sparse *sparse, size_t bytes)
+{
+	int fd = file_without_name(bytes);
+
+	if (fd >= 0 && move(sparse, bytes, fd))
+		return true;
+	if (fd >= 0)
+		close(fd);
+	return false;
 }
 
 void sparse_reach(struct sparse *sparse, size_t bytes)
 {
 	size_t wanted = sparse->bytes ? sparse->bytes : SPARSE_LEAST;
-	void *memory = MAP_FAILED;
 
 	if (bytes <= sparse->bytes)
 		return;
@@ -83,16 +104,13 @@ void sparse_reach(struct sparse *sparse, size_t bytes)
 		wanted *= 2;
 	if (sparse->aside && !sparse->file && wanted >= ASIDE_LEAST && lay_aside(sparse, wanted))
 		return;
-	if (!sparse->memory)
-		memory = mmap(NULL, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	else if (!sparse->file || !ftruncate(sparse->file - 1, (off_t)wanted))
-		memory = mremap(sparse->memory, sparse->bytes, wanted, MREMAP_MAYMOVE);
-	if (memory == MAP_FAILED) {
+	if (sparse->memory && stretch(sparse, wanted))
+		return;
+	/* the first, or the disk is full */
+	if (!move(sparse, wanted, -1)) {
 		fprintf(stderr, "argus: out of memory (%zu bytes wanted)\n", wanted);
 		abort();
 	}
-	sparse->memory = memory;
-	sparse->bytes = wanted;
 }
 
 void sparse_done(struct sparse *sparse)
