@@ -587,7 +587,6 @@ static void lay_spans_of(struct scene_lazy *lazy, uint32_t thread)
 	size_t bytes;
 	bool spared;
 
-	vec_clear(&worker->spans);
 	lay_spans(l, worker, thread);
 	bytes = arena_array_bytes(sizeof(*t->spans), worker->spans.length);
 	spared = lazy->spares && bytes >= SPARED_LEAST;
@@ -595,9 +594,9 @@ static void lay_spans_of(struct scene_lazy *lazy, uint32_t thread)
 	if (spared) {
 		vec_push(&lazy->spared, thread);
 		lazy->spared_bytes += bytes;
-		memset(&worker->spans, 0, sizeof(worker->spans));
-		worker->populated = 0;
+		*worker = (struct worker){ .layout = l, .path = worker->path };
 	}
+	vec_clear(&worker->spans);
 	l->scene->pending[thread] &= (uint8_t)~(PENDING_spans | PENDING_spared);
 }
 
