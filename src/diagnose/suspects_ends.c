@@ -260,8 +260,8 @@ static bool rests_in_pool(const struct question *q, uint32_t thread)
 	return false;
 }
 
-/* It awaits the end of what it started, which has the same end of the pipe from it: as shells do that run a pipeline's part.
- * `soon`: and which it began as it was young itself; one that did something else before may have read there itself. */
+/* It awaits the end of what it started, which has the same end of the pipe from it: as shells do that run a pipeline's part. `soon`: and which it
+ * began as it was young itself; one that did something else before may have read there itself. */
 static bool has_handed_on(const struct question *q, struct row row, uint32_t thread, uint8_t needed, bool soon)
 {
 	const struct wait *w = rule_holds(q->scene, RULE_handed_on) ? stands_in(q, thread) : NULL;

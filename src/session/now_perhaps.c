@@ -126,16 +126,31 @@ bool now_perhaps_tells(const struct scene *scene, const struct ends *ends, const
 	       !(s->inside ? is_seen_by_user(scene, ends, d) : listens(scene, d)) && (d->path_count <= 2 || stands(scene, keeper->thread, from_ns));
 }
 
+static void put_keeper(struct arena *arena, const struct diagnosis *d, const struct actor *keeper, uint8_t sure, struct buf *buf)
+{
+	buf_printf(buf, " %s %s", d->path_count > 2 ? "perhaps because of" : "it waits for", answer_who(arena, keeper));
+	if (d->doing_count && (d->culprit.kind != ACTOR_THREAD || d->culprit.thread == keeper->thread))
+		buf_printf(buf, ", %s", d->doings[0].words);
+	answer_place(arena, buf, keeper);
+	buf_printf(buf, " (%u %%; `argus now %" PRIu32 "` tells more)\n", sure, d->victim.pid);
+}
+
 void now_perhaps_text(struct arena *arena, const struct diagnosis *d, uint64_t for_ns, struct buf *buf)
 {
 	const struct actor *keeper = now_perhaps_keeper(d);
 
-	buf_printf(buf, "  %s, for at least %s: %s %s", answer_who(arena, &d->victim), describe_time(arena, for_ns),
-		   d->path_count > 2 ? "perhaps because of" : "it waits for", answer_who(arena, keeper));
-	if (d->doing_count && (d->culprit.kind != ACTOR_THREAD || d->culprit.thread == keeper->thread))
-		buf_printf(buf, ", %s", d->doings[0].words);
-	answer_place(arena, buf, keeper);
-	buf_printf(buf, " (%u %%; `argus now %" PRIu32 "` tells more)\n", sure_of(d), d->victim.pid);
+	buf_printf(buf, "  %s, for at least %s:", answer_who(arena, &d->victim), describe_time(arena, for_ns));
+	put_keeper(arena, d, keeper, sure_of(d), buf);
+}
+
+void now_perhaps_keeper_text(struct arena *arena, const struct diagnosis *d, struct buf *buf)
+{
+	const struct actor *keeper = now_perhaps_keeper(d);
+
+	if (!keeper)
+		return;
+	buf_char(buf, ' ');
+	put_keeper(arena, d, keeper, d->culprit.kind == ACTOR_THREAD ? d->confidence : sure_of(d), buf);
 }
 
 void now_perhaps_answered_text(struct arena *arena, const struct diagnosis *d, struct buf *buf)

@@ -15,6 +15,8 @@ bool now_perhaps_tells(const struct scene *scene, const struct ends *ends, const
 		       uint64_t from_ns);
 /* A line. */
 void now_perhaps_text(struct arena *arena, const struct diagnosis *diagnosis, uint64_t for_ns, struct buf *buf);
+/* Who keeps it, below the line of one of which nothing else is told; nothing where nobody is known. */
+void now_perhaps_keeper_text(struct arena *arena, const struct diagnosis *diagnosis, struct buf *buf);
 /* Of one that is asked about, and answered each time that it asks: who is to bring what it may look for. */
 void now_perhaps_answered_text(struct arena *arena, const struct diagnosis *diagnosis, struct buf *buf);
 /* Whose word lies in memory that nobody else has mapped. */

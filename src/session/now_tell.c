@@ -59,14 +59,19 @@ const char *now_looks_of(struct now_answers *look, const struct now_finding *f)
 	return text;
 }
 
-static void put_line(struct now_answers *look, const struct now_finding *f, struct buf *buf)
+/* `keeper`: who keeps it belongs to the line, as nothing else tells that. */
+static void put_line(struct now_answers *look, const struct now_finding *f, bool keeper, struct buf *buf)
 {
+	uint64_t since = f->standing->since_ns, asked = f->diagnosis ? f->diagnosis->since_ns : 0;
 	struct actor actor;
 
 	describe_thread_of(look, f->standing->thread, &actor);
+	/* one that waits in slices may have asked long before the last of them began */
+	since = !f->standing->exactly && asked && asked < since ? asked : since;
 	buf_printf(buf, "%s: %s, %s%s\n", answer_who(&look->arena, &actor), f->standing->reason,
-		   f->standing->exactly ? "for " : "for at least ",
-		   describe_time(&look->arena, look->session.scene->end_ns - f->standing->since_ns));
+		   f->standing->exactly ? "for " : "for at least ", describe_time(&look->arena, look->session.scene->end_ns - since));
+	if (keeper)
+		now_perhaps_keeper_text(&look->arena, f->diagnosis, buf);
 	/* of whom the person asks about */
 	if (look->meant.count && !now_finding_is_stuck(f)) {
 		const char *looks = now_looks_of(look, f);
@@ -149,8 +154,10 @@ static void put_text(struct now_answers *look, struct buf *buf)
 	for (size_t i = 0; i < look->count; i++) {
 		const struct now_finding *f = &look->findings[i];
 
-		if (!now_finding_is_stuck(f) || told >= ANSWERS_TOLD || is_told(look, i)) {
-			put_line(look, f, buf);
+		bool again = !now_finding_is_stuck(f) || is_told(look, i);
+
+		if (again || told >= ANSWERS_TOLD) {
+			put_line(look, f, !again, buf);
 			continue;
 		}
 		if (told++)
