@@ -115,6 +115,42 @@ bool hangs_own_answer_late(const struct finder *f, const struct episode *e)
 	return false;
 }
 
+#define TURNS_LOOKED_AT 256u /* waits of a thread */
+
+/* The set at which the thread listens now and then, and waits for a word of its own at other times; 0: it does not do both. */
+static uint64_t listens_in_turn(const struct scene *scene, uint32_t thread)
+{
+	uint32_t first = scene->threads[thread].wait, end = scene_waits_end(scene, thread);
+	uint64_t set = 0;
+	bool parks = false;
+
+	for (uint32_t i = first; i < end && i - first < TURNS_LOOKED_AT && !(set && parks); i++) {
+		const struct wait *w = &scene->waits[i];
+
+		if (w->kind == WAIT_KIND_epoll)
+			set = w->object;
+		parks |= w->kind == WAIT_KIND_futex && !wait_has_owner(w) && !wait_is_shared(w);
+	}
+	return parks ? set : 0;
+}
+
+bool hangs_threads_take_turns(const struct finder *f, const struct wait *w)
+{
+	const struct scene *scene = f->scene;
+	uint64_t set = 0;
+
+	if (!rule_holds(scene, RULE_take_turns) || w->kind != WAIT_KIND_futex || wait_has_owner(w) || wait_is_shared(w))
+		return false;
+	SCENE_EACH_MATE(scene, f->thread, i) {
+		uint64_t its = i != f->thread ? listens_in_turn(scene, i) : 0;
+
+		if (its && its == set)
+			return true;
+		set = set ? set : its;
+	}
+	return false;
+}
+
 /* How long a thread is away from a place to which it comes again and again. */
 struct rounds {
 	uint64_t total_ns, longest_ns, next_ns;

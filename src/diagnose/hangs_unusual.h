@@ -9,6 +9,10 @@
 bool hangs_left_its_clock(const struct finder *f, const struct episode *e);
 /* The thread that stands for its process went to wait, where it does not come back to, for another of its process, or for a server. */
 bool hangs_began_to_wait(const struct finder *f, const struct episode *e);
+/* Of its process's other threads several listen in turn at one set, and wait each for a word at other times, as a runtime's do that runs tasks: it waits
+ * for such a word, which tells of no task that is late. */
+bool hangs_threads_take_turns(const struct finder *f, const struct wait *wait);
+
 /* Over a connection to itself its process's own threads answered it again and again, each time in a small part of the time that this answer took. */
 bool hangs_own_answer_late(const struct finder *f, const struct episode *e);
 

@@ -392,6 +392,8 @@ static bool is_held_up(const struct finder *f, const struct episode *e)
 	if (hangs_is_unattended(f) && hangs_stood_before(f, e) && rule_holds(f->scene, RULE_may_rest) &&
 	    !word_lock_named(f->diagnoser->names, f->scene->tables, w))
 		f->hang->meant = RULE_may_rest;
+	if (hangs_is_unattended(f) && rule_holds(f->scene, RULE_may_rest) && hangs_threads_take_turns(f, w))
+		f->hang->meant = RULE_may_rest;
 	if ((w->kind == WAIT_KIND_futex || w->kind == WAIT_KIND_semaphore) && w->end == WAIT_END_THREAD &&
 	    w->cause != WAKE_CAUSE_signal && w->hint_kind != HINT_KIND_thread_exit && !hangs_left_to_others(f, e))
 		return true;
