@@ -611,8 +611,8 @@ class Checker(Document):
     def say_looks(self, m):
         """So often a call that was recorded with what it names, or one that asks for a process, said so."""
         calls = [e for e in self.trace.events.values() if e['type'] in ('call_name', 'syscall', 'message') and self.start <= e['time_ns'] <= self.end]
-        if len(calls) < int(m['times']):
-            self.say(f'it looks {m["times"]} times: {len(calls)} calls were recorded')
+        if len(calls) < int(m['times'] or 1):
+            self.say(f'it looks {m["times"] or 1} times: {len(calls)} calls were recorded')
 
     def say_runs(self, m):
         """So many programs of that command line ended with a failure in the window, and had one parent."""

@@ -103,7 +103,8 @@ GRAMMAR = [(name, re.compile(text)) for name, text in (
                     r'(?P<why>it is stopped|it is frozen|it blocks that signal|no signal ends its wait inside the kernel)\.'),
     ('kept_descriptors', rf' (?P<who>{ONE}) (?:has|had) as many descriptors open as it may, (?P<limit>\d+) \(RLIMIT_NOFILE, event (?P<event>\d+)\): it (?:can|could) open and accept '
                          rf'no more(?:; (?P<count>\d+) of them (?:leads?|led) to (?P<other>{ONE}))?\.'),
-    ('looks', rf' Again and again (?:it|{ONE}) (?P<how>looks for|tries for|tries to make|looks whether|tries to connect to|connects to|asks over) (?P<what>.+?): (?P<times>\d+) times\.'),
+    ('looks', rf' (?:Again and again|Between two sleeps) (?:it|{ONE}) (?P<how>looks for|tries for|tries to make|looks whether|tries to connect to|connects to|asks over) '
+              rf'(?P<what>.+?): (?:(?P<times>\d+) times|once in the time seen)\.'),
     ('runs', rf' Again and again (?:it|(?P<who>{ONE})) runs `(?P<command>.+?)`, which fails: (?P<times>\d+) times\.'),
     ('watches', rf' (?:It|{ONE}) waits for changes of (?P<path>.+?)(?:, and of (?P<more>\d+) more)?, which (?:no other process that could be looked into has'
                 rf'|(?P<who>{ONE})(?: and \d+ more have| has)) open for writing\.'),

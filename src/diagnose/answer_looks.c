@@ -48,7 +48,7 @@ static void put_process(const struct describer *d, const char *otherwise, uint32
 
 static void put_looked(const struct describer *d, const char *who, const struct looked_at *looked, struct buf *buf)
 {
-	const char *object;
+	const char *object, *often = looked->times > 1 ? "Again and again" : "Between two sleeps";
 
 	switch (looked->what) {
 	case LOOKED_NOTHING:
@@ -85,7 +85,7 @@ static void put_looked(const struct describer *d, const char *who, const struct 
 		buf_printf(buf, ", in vain (%s)", strerror(-looked->call->result));
 		break;
 	case LOOKED_PRESENT:
-		buf_printf(buf, " Again and again %s tries to make ", who);
+		buf_printf(buf, " %s %s tries to make ", often, who);
 		put_path(looked_at_path(looked), buf);
 		buf_text(buf, ", which is there already");
 		break;
@@ -94,12 +94,12 @@ static void put_looked(const struct describer *d, const char *who, const struct 
 		buf_printf(buf, " Again and again %s looks whether something has come over %s, and nothing has", who, object ? object : "a descriptor");
 		break;
 	case LOOKED_CHILD:
-		buf_printf(buf, " Again and again %s looks whether ", who);
+		buf_printf(buf, " %s %s looks whether ", often, who);
 		put_process(d, "a child", looked->target, looked->time, buf);
 		buf_text(buf, " has ended, which it has not");
 		break;
 	case LOOKED_PROCESS:
-		buf_printf(buf, " Again and again %s looks whether ", who);
+		buf_printf(buf, " %s %s looks whether ", often, who);
 		put_process(d, "a process", looked->target, looked->time, buf);
 		buf_text(buf, " lives, which it does");
 		break;
@@ -109,7 +109,10 @@ static void put_looked(const struct describer *d, const char *who, const struct 
 		buf_printf(buf, ", in vain (%s)", strerror(-looked->call->result));
 		break;
 	}
-	buf_printf(buf, ": %" PRIu32 " times.", looked->times);
+	if (looked->times > 1)
+		buf_printf(buf, ": %" PRIu32 " times.", looked->times);
+	else
+		buf_text(buf, ": once in the time seen.");
 }
 
 static void put_watched(const struct describer *d, const char *who, const struct wait *w, uint64_t from_ns, uint64_t to_ns, struct buf *buf)

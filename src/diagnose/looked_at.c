@@ -8,6 +8,7 @@
 
 #include "diagnose/account.h"
 #include "diagnose/judgement.h"
+#include "diagnose/loops.h"
 
 #define KEPT_MOST 64u
 
@@ -268,9 +269,31 @@ static bool answer_several(const struct finding *f)
 	return f->several || (!f->peer && calls > 1);
 }
 
+/* What names one thing that keeps it from going on. */
+static bool tells_by_once(enum looked_what what)
+{
+	return what == LOOKED_PRESENT || what == LOOKED_CHILD || what == LOOKED_PROCESS;
+}
+
+/* It looked once in the time, between two long sleeps. */
+static bool looks_once(const struct scene *scene, uint32_t thread, uint64_t to_ns)
+{
+	const struct wait *w = rule_holds(scene, RULE_one_look) ? scene_stands_until(scene, thread, to_ns) : NULL;
+
+	return w && loop_is_short(scene, &scene->episodes[w->episode]);
+}
+
+bool looked_at_once(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	struct looked_at looked;
+
+	return looks_once(scene, thread, to_ns) && looked_at_find(scene, thread, from_ns, to_ns, &looked) && tells_by_once(looked.what);
+}
+
 bool looked_at_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct looked_at *ret)
 {
 	struct finding f = { .scene = scene, .thread = thread, .from_ns = from_ns, .to_ns = to_ns };
+	bool once = looks_once(scene, thread, to_ns);
 
 	*ret = (struct looked_at){ 0 };
 	if (!looked_at_known(scene))
@@ -297,7 +320,8 @@ bool looked_at_find(const struct scene *scene, uint32_t thread, uint64_t from_ns
 	for (unsigned i = 0; i < f.count; i++) {
 		const struct looked_at *one = &f.items[i];
 
-		if (one->what == LOOKED_NOTHING || one->times < limit_of(scene, LIMIT_looked_times) || (ret->what && one->what < ret->what))
+		if (one->what == LOOKED_NOTHING || (ret->what && one->what < ret->what) ||
+		    (one->times < limit_of(scene, LIMIT_looked_times) && !(once && tells_by_once(one->what))))
 			continue;
 		if (!ret->what || one->what > ret->what || one->times > ret->times + 1 || (one->times + 1 >= ret->times && one->time > ret->time))
 			*ret = *one;

@@ -31,11 +31,13 @@ struct looked_at {
 
 /* Calls were recorded so, with what they name. */
 bool looked_at_known(const struct scene *scene);
-/* In that time, more than once; false: nothing is known. */
+/* In that time, more than once, or once between long sleeps; false: nothing is known. */
 bool looked_at_find(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns, struct looked_at *ret_looked);
 /* A file by its path: "" it is none. */
 const char *looked_at_path(const struct looked_at *looked);
 /* It slept, waited for children, or for moments, nearly all of the time, and did next to nothing besides. */
 bool looked_at_may(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
+/* Between two long sleeps it looked once, for one thing that keeps it, which is known by that. */
+bool looked_at_once(const struct scene *scene, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
 
 #endif

@@ -106,6 +106,7 @@ void drop_those_behind(struct question *q);
 /* Who of its own process may be to end it, see suspects_process.c. */
 void ask_process(struct question *q);
 void ask_own_asker(struct question *q);
+void ask_reads_answer(struct question *q);
 void ask_turned_mate(struct question *q);
 /* Who goes on as this one gives up, see suspects_lockstep.c. */
 void ask_lockstep(struct question *q);

@@ -378,7 +378,9 @@ void standing_of(struct diagnoser *diagnoser, uint32_t thread, uint64_t from_ns,
 
 		ret->since_ns = e->slices > 1 && first->start_ns > begin ? begin : first->start_ns;
 		ret->exactly = e->slices == 1 && !unseen;
-		ret->kind = loop_is(scene, e) || suspects_tries_for_lock(scene, e) ? STANDING_LOOKS : kind_of_episode(scene, &diagnoser->ends, e);
+		ret->kind = loop_is(scene, e) || suspects_tries_for_lock(scene, e) || looked_at_once(scene, thread, from, to)
+				    ? STANDING_LOOKS
+				    : kind_of_episode(scene, &diagnoser->ends, e);
 		if (is_frozen_out(diagnoser, w))
 			ret->kind = STANDING_KERNEL;
 		ret->owed = is_owed(diagnoser, ret, e, begin);
@@ -590,7 +592,7 @@ static uint64_t rest_of_sleep(const struct scene *scene, const struct wait *w)
 	uint64_t ends_ns = w->start_ns + w->timeout_ns;
 
 	if (w->kind != WAIT_KIND_sleep || w->end != WAIT_END_OPEN || w->timeout_ns <= limit_of(scene, LIMIT_short_sleep_ns) ||
-	    w->timeout_ns > limit_of(scene, LIMIT_rest_of_sleep_ns) || scene_is_sleeper(scene, w, true))
+	    w->timeout_ns > limit_of(scene, LIMIT_rest_of_sleep_ns))
 		return 0;
 	return (ends_ns > scene->end_ns ? ends_ns - scene->end_ns : 0) + 2 * limit_of(scene, LIMIT_sleep_margin_ns);
 }

@@ -203,6 +203,47 @@ void ask_turned_mate(struct question *q)
 		suspect_only_mate(q, turned_to_word);
 }
 
+/* Just before it began to wait it woke somebody of that process. */
+static bool sent_to(const struct question *q, uint32_t pid)
+{
+	const struct scene *scene = q->scene;
+	uint32_t thread = q->wait->thread;
+	uint64_t begin = scene->waits[q->episode->first].start_ns;
+
+	for (uint32_t i = scene_wakes_from(scene, thread, begin); i-- > scene->threads[thread].wake; ) {
+		if (scene->wakes[i].time + limit_of(scene, LIMIT_asked_before_ns) < begin)
+			return false;
+		if (scene_pid(scene, scene->wakes[i].target) == pid)
+			return true;
+	}
+	return false;
+}
+
+/* It reads what comes over a connection to a process to which the one that waits has just sent something. */
+static bool reads_answer(const struct question *q, uint32_t thread)
+{
+	const struct ends *ends = q->inquiry->ends;
+	const struct wait *w = is_waiting(q, thread) ? NULL : stands_in(q, thread);
+	uint64_t object = !w || w->idle ? 0 : w->kind == WAIT_KIND_read ? w->object : w->kind == WAIT_KIND_poll && w->argument == 1 ? w->detail : 0;
+	struct row row = object && ends_role(ends, object) != END_SERVER ? ends_of_object(ends, object) : (struct row){ 0 };
+	uint32_t pid = scene_pid(q->scene, thread);
+
+	for (uint32_t i = 0; i < row.count; i++) {
+		struct row far = ends_far(ends, ends_at(ends, row, i));
+
+		for (uint32_t k = 0; ends_at(ends, row, i)->pid == pid && k < far.count; k++)
+			if (ends_at(ends, far, k)->pid != pid && sent_to(q, ends_at(ends, far, k)->pid))
+				return true;
+	}
+	return false;
+}
+
+void ask_reads_answer(struct question *q)
+{
+	if (q->wait->end == WAIT_END_OPEN && is_private_wait(q->wait) && !q->wait->hint && !only_looks(q))
+		suspect_only_mate(q, reads_answer);
+}
+
 /* Alone is it when nobody else in the process could have acted. */
 void ask_process(struct question *q)
 {

@@ -390,8 +390,13 @@ static void read_wait(const struct task_found *found, struct wait_found *wait)
 		wait->timeout_ns = read_time(found->task.pid, found->arguments[2]);
 		read_poll(found, wait);
 		break;
-	case SYS_select:
 	case SYS_pselect6:
+		/* of nothing: a sleep */
+		if (!found->arguments[0] && found->arguments[4])
+			wait->timeout_ns = read_time(found->task.pid, found->arguments[4]);
+		read_select(found, wait);
+		break;
+	case SYS_select:
 		read_select(found, wait);
 		break;
 	case SYS_epoll_wait:

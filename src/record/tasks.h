@@ -9,7 +9,7 @@
 struct task_found {
 	struct event_task task;
 	struct event_waiting waiting;
-	u64 arguments[4];       /* of its system call, for what must be read from its memory */
+	u64 arguments[5];       /* of its system call, for what must be read from its memory */
 	u64 switches;           /* from the processor, so far; told where stacks are */
 	u32 tid;
 	u32 stacks;             /* enum task_stacks: how the wait's stacks are given */

@@ -58,6 +58,9 @@ bool now_ends_known(const struct scene *scene, const struct diagnosis *d)
 	uint32_t thread = d->culprit.kind == ACTOR_THREAD ? d->culprit.thread : 0;
 	const struct wait *w = thread ? scene_stands_until(scene, thread, scene->end_ns) : NULL;
 
+	/* a longer look would tell no more of a quota that is used up */
+	if (d->culprit.kind == ACTOR_CGROUP)
+		return d->path_count > 1 && d->by_links >= limit_of(scene, LIMIT_told_owed);
 	if (!thread || d->path_count < 2 || scene_same_process(scene, thread, d->victim.thread) || d->by_links < limit_of(scene, LIMIT_told_owed))
 		return false;
 	if (d->circle_count > 1 || !w)
