@@ -83,7 +83,7 @@ static void passed(void *data)
 
 static void test_spared(void **state)
 {
-	struct scene *whole, *spared;
+	struct scene *whole = NULL, *spared = NULL;
 	struct trace *trace;
 	struct err err = { 0 };
 	unsigned passes = 0, gone = 0;
