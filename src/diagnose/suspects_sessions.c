@@ -291,6 +291,7 @@ struct session {
 	bool several;      /* as likely */
 	bool open;         /* its client says nothing */
 	bool kept, apart;  /* its client is kept from it; it works at a place of its own */
+	bool outside;      /* it waits for a program that it started */
 };
 
 /* `among`: others await the server's answer as well; `apart`: the thread that works at a place of its own then. */
@@ -311,8 +312,8 @@ static struct session session_of(const struct question *q, uint32_t thread, bool
 			 (!s.kept && among ? cost(q, LIMIT_session_among) : 0) +
 			 (!s.kept && w->start_ns > q->episode->start_ns ? cost(q, LIMIT_session_later) : 0);
 	} else if (!among && !scene_same_process(q->scene, thread, q->wait->thread) && serves(q, thread)) {
-		s.cost = works_outside(q, thread, w) ? cost(q, LIMIT_session_outside) :
-			 goes_by_clock(q, thread, w) ? cost(q, LIMIT_session_by_clock) : s.cost;
+		s.outside = works_outside(q, thread, w);
+		s.cost = s.outside ? cost(q, LIMIT_session_outside) : goes_by_clock(q, thread, w) ? cost(q, LIMIT_session_by_clock) : s.cost;
 	}
 	return s;
 }
@@ -320,7 +321,7 @@ static struct session session_of(const struct question *q, uint32_t thread, bool
 /* Of several that wait for programs that they started the last that turned to that. */
 static void take_session(const struct question *q, struct session *best, const struct session *s)
 {
-	bool last = s->cost == cost(q, LIMIT_session_outside);
+	bool last = s->outside && best->outside;
 
 	if (s->cost >= cost(q, LIMIT_session_never) || (best->thread && s->cost > best->cost))
 		return;

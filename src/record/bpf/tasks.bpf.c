@@ -118,7 +118,7 @@ int tasks_each(struct bpf_iter__task *context)
 	found_more(out, (u64)walk->task);
 	if (w.syscall != SYSCALL_NONE) {
 		struct pt_regs *registers = (void *)walk->entry;
-		for (int i = 0; i < 5; i++)
+		for (unsigned i = 0; i < sizeof(out->arguments) / sizeof(out->arguments[0]); i++)
 			out->arguments[i] = call_argument(registers, i);
 	}
 	if (want->stacks && config.stacks & (STACKS_WAITS | STACKS_SLEEPERS) && w.state != TASK_STATE_dead && !(out->task.flags & TASK_FLAGS_argus))
